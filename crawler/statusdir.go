@@ -51,7 +51,15 @@ func readStatus(dir string) (s Status, err error) {
 	if err != nil {
 		return Status{}, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	s, err = StatusOf(r)
+	return s, errors.Join(err, r.Close())
+}
+
+// StatusOf is like ReadStatus, for a crawl whose state is open. It can also read a crawl of several
+// nodes while they run: the figures of the crawl, its sites and its orders are those of all nodes,
+// and the figures of a run those of one node at its end.
+func StatusOf(r *storage.Reader) (s Status, err error) {
+	dir := r.Dir()
 	var was asked
 	if err := lastAsked(r, &was); err != nil {
 		return Status{}, err
@@ -118,6 +126,9 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 // endedFull reports whether the last run ended because the disk was full. Such a run cannot
 // record its end in the state.
 func endedFull(dir string) bool {
+	if dir == "" {
+		return false
+	}
 	run, err := storage.ReadRun(dir)
 	return err == nil && run.Full
 }

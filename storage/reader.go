@@ -13,7 +13,7 @@ import (
 type Reader struct {
 	Records
 
-	state *state.Reader
+	state state.Reading
 }
 
 // OpenReader opens the state of the crawl in dir. It returns an *InUseError if a process runs
@@ -41,6 +41,16 @@ func openPurging(dir string) (*Reader, error) {
 		return nil, err
 	}
 	r, err := state.OpenReader(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{Records{dir, r}, r}, nil
+}
+
+// OpenState opens the state of a crawl of several nodes, while nodes run or not. dir is the
+// directory of one of the nodes, or "". Until Close the Reader has connections to the database.
+func OpenState(s State, dir string) (*Reader, error) {
+	r, err := s.OpenRecords(dir)
 	if err != nil {
 		return nil, err
 	}

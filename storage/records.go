@@ -18,25 +18,7 @@ import (
 // the last pair has the error, and a zero value. The values belong to the caller.
 type Records struct {
 	dir  string
-	from records
-}
-
-// records has the methods that a state.DB and a state.Reader have in common.
-type records interface {
-	Begun() state.Begun
-	Sites() iter.Seq2[frontier.SiteState, error]
-	State(frontier.Site) (frontier.SiteState, error)
-	Common() iter.Seq2[frontier.CommonClock, error]
-	Fate(frontier.URL) (frontier.Fate, bool, error)
-	Entry(frontier.URL) (Kept, bool, error)
-	Entries(frontier.Site) iter.Seq2[Kept, error]
-	Names() iter.Seq2[frontier.Site, error]
-	Ahead(Kept) (int, error)
-	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
-	Snapshot(frontier.Site) (*robots.Snapshot, error)
-	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
-	Get(key string, value any) (bool, error)
-	Keys(prefix string) iter.Seq2[string, error]
+	from state.Records
 }
 
 // Dir returns the directory of the crawl.

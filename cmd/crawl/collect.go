@@ -2,20 +2,18 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/postgres"
 	"github.com/spf13/cobra"
 )
 
@@ -69,11 +67,16 @@ type collected = struct {
 	Moved                            []string
 }
 
-func (p *program) collect(ctx context.Context, nodes []string, into string, f collectFlags) error {
-	state, err := collectState(nodes, into, f)
+func (p *program) collect(ctx context.Context, dirs []string, into string, f collectFlags) error {
+	state, err := collectState(dirs, into, f)
 	if err != nil {
 		return err
 	}
+	return p.collectFrom(ctx, state, dirs, into, f)
+}
+
+// collectFrom makes one crawl of the nodes of a crawl, which has the given state.
+func (p *program) collectFrom(ctx context.Context, state storage.State, dirs []string, into string, f collectFlags) (err error) {
 	collector, ok := state.(interface {
 		Collect(ctx context.Context, dirs []string, into string, moved bool) (collected, error)
 	})
@@ -81,8 +84,8 @@ func (p *program) collect(ctx context.Context, nodes []string, into string, f co
 		return errors.New("this state is not that of several machines")
 	}
 	var done collected
-	p.patiently(ctx, reading("collect", strings.Join(nodes, ", ")), func(ctx context.Context) {
-		done, err = collector.Collect(ctx, nodes, into, f.moved)
+	p.patiently(ctx, reading("collect", strings.Join(dirs, ", ")), func(ctx context.Context) {
+		done, err = collector.Collect(ctx, dirs, into, f.moved)
 	})
 	if errors.Is(err, fs.ErrExist) {
 		return exists(into)
@@ -94,10 +97,10 @@ func (p *program) collect(ctx context.Context, nodes []string, into string, f co
 }
 
 // collectState checks the arguments, and returns the state of the crawl.
-func collectState(nodes []string, into string, f collectFlags) (storage.State, error) {
-	for i, dir := range nodes {
+func collectState(dirs []string, into string, f collectFlags) (storage.State, error) {
+	for i, dir := range dirs {
 		switch {
-		case slices.Index(nodes, dir) < i:
+		case slices.Index(dirs, dir) < i:
 			return nil, exit.Usagef("%s is named twice", dir)
 		case !crawldir.Exists(dir):
 			return nil, crawldir.Missing(dir)
@@ -107,42 +110,9 @@ func collectState(nodes []string, into string, f collectFlags) (storage.State, e
 		return nil, exists(into)
 	}
 	if f.state == "" {
-		return stateOf(nodes[0])
+		return nodes.StateOf(dirs[0])
 	}
-	if hasPassword(f.state) {
-		return nil, errPassword
-	}
-	state, err := postgres.New(f.state)
-	if err != nil {
-		return nil, exit.Usagef("--state: %v", err)
-	}
-	return state, nil
-}
-
-// stateOf returns the state of the crawl that has a node with the directory dir. The directory
-// names the server and the database; the user and the password come from the environment and the
-// files of PostgreSQL.
-func stateOf(dir string) (storage.State, error) {
-	path := filepath.Join(dir, "crawl.json")
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.Usagef("%s is not the directory of a node of a crawl on several machines: it has no crawl.json", dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var note struct {
-		State, Host, Database string
-		Port                  uint16
-	}
-	if err := json.Unmarshal(raw, &note); err != nil {
-		return nil, &storage.DamagedError{Path: path, Err: err}
-	}
-	if note.State != "postgres" {
-		return nil, fmt.Errorf("%s: the state is in %q, which this version does not know", path, note.State)
-	}
-	quoted := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
-	return postgres.New(fmt.Sprintf("host=%s port=%d dbname=%s", quoted(note.Host), note.Port, quoted(note.Database)))
+	return nodes.State(f.state)
 }
 
 func exists(into string) error {

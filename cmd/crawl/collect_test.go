@@ -26,6 +26,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/internal/pgtest"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -116,6 +117,7 @@ type collecting struct {
 	*testing.T
 	web       *treeWeb
 	state     string // connection string
+	host      string // directory of the socket of the server
 	dir       string
 	env       []string
 	processes map[int]*exec.Cmd
@@ -135,7 +137,7 @@ func newCollecting(t *testing.T, hosts, pages int) *collecting {
 			t.Error(err)
 		}
 	})
-	c := &collecting{T: t, web: newTreeWeb(t, hosts, pages), dir: t.TempDir(), processes: map[int]*exec.Cmd{}, said: map[int]*bytes.Buffer{}}
+	c := &collecting{T: t, web: newTreeWeb(t, hosts, pages), host: server.Dir, dir: t.TempDir(), processes: map[int]*exec.Cmd{}, said: map[int]*bytes.Buffer{}}
 	if c.state, err = server.Create("crawl"); err != nil {
 		t.Fatal(err)
 	}
@@ -280,6 +282,10 @@ func TestACollectedCrawlIsThatOfOneMachine(t *testing.T) {
 	c := newCollecting(t, 6, 24)
 	c.nodes(3, 20, 40, 60)
 	said := c.crawl(0, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...)
+	c.readAs("all.crawl")
+	if s := c.status("--state", c.state); s.State != "ended" {
+		c.Errorf("after the end, the status is %+v", s)
+	}
 	c.crawl(0, c.run("one.crawl")...)
 
 	// The same web has the same URLs with the same fates.
@@ -361,11 +367,81 @@ func (c *collecting) kill(n, requests int) {
 		}
 	}
 	c.asked(requests)
+	c.running(n)
 	for i, cmd := range c.processes {
 		cmd.Process.Kill()
 		cmd.Wait()
 		delete(c.processes, i)
 	}
+}
+
+// status returns the status of the whole crawl.
+func (c *collecting) status(args ...string) (s struct {
+	State string
+	Crawl struct{ Entered, Done, Queued int }
+	Nodes []nodes.Node
+}) {
+	c.Helper()
+	if err := json.Unmarshal([]byte(c.crawl(0, slices.Concat([]string{"status", "--json"}, args)...)), &s); err != nil {
+		c.Fatal(err)
+	}
+	return s
+}
+
+// running checks what the commands say of the whole crawl while a number of nodes run.
+func (c *collecting) running(n int) {
+	c.Helper()
+	s, parts := c.status("--state", c.state), 0
+	for _, n := range s.Nodes {
+		if parts += n.Partitions; n.State != "running" {
+			c.Errorf("while it runs, node %s is %s", n.Name, n.State)
+		}
+	}
+	if s.State != "running" || len(s.Nodes) != n || parts == 0 || parts > 256 || s.Crawl.Entered == 0 || s.Crawl.Entered != s.Crawl.Done+s.Crawl.Queued {
+		c.Errorf("while it runs, the status is %+v", s)
+	}
+	if said := c.crawl(0, "explain", "node0.crawl", c.web.url(0)); !strings.Contains(said, "fetched") {
+		c.Errorf("explain, while it runs: %s", said)
+	}
+	if said := c.crawl(0, "list", "--count", "--state", c.state); !strings.Contains(said, "fetched") {
+		c.Errorf("list, while it runs: %s", said)
+	}
+}
+
+// readAs compares what the commands print of the state in the database with what they print of the
+// same crawl in one directory.
+func (c *collecting) readAs(dir string) {
+	c.Helper()
+	for _, args := range [][]string{
+		{"list"}, {"list", "--count", "--json"}, {"list", "--json"}, {"list", "--fate", "queued,waiting"},
+		{"explain", "--quick", "--json", c.web.url(0)}, {"explain", "--quick", c.web.url(3)}, {"explain", "--quick", "https://unknown.test/"},
+	} {
+		by := []string{"--dir", dir}
+		if args[0] == "list" {
+			by = []string{dir}
+		}
+		want := c.crawl(0, append(slices.Clone(args), by...)...)
+		for _, from := range [][]string{{"--state", c.state}, {"--dir", "node1.crawl"}} {
+			if args[0] == "list" && from[0] == "--dir" {
+				from = []string{"node1.crawl"}
+			}
+			got := c.crawl(0, append(slices.Clone(args), from...)...)
+			if sorted(got) != sorted(want) {
+				c.Errorf("crawl %s %s:\n%s\nwant\n%s", strings.Join(args, " "), strings.Join(from, " "), got, want)
+			}
+		}
+	}
+	got, want := c.status("--state", c.state), c.status(dir)
+	if got.Crawl != want.Crawl {
+		c.Errorf("status: %+v, want %+v", got, want)
+	}
+}
+
+// sorted returns the lines of a text in order.
+func sorted(text string) string {
+	lines := strings.Split(text, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // One machine continues a crawl whose nodes were all killed. Nothing is lost, and no rule is broken.
@@ -376,6 +452,13 @@ func TestOneMachineContinuesACollectedCrawl(t *testing.T) {
 	c.crawl(exit.InUse, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...) // the sessions have leases
 	c.exec("update crawl.node set until = clock_timestamp()")
 	c.crawl(0, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...)
+	c.readAs("all.crawl")
+	if s := c.status("--state", c.state); s.State != "killed" || s.Nodes[0].State != "killed" {
+		c.Errorf("after the kills, the status is %+v", s)
+	}
+	if s := c.status("node2.crawl"); s.State != "killed" || len(s.Nodes) != 3 {
+		c.Errorf("after the kills, the status of a node is %+v", s)
+	}
 	c.crawl(0, "verify", "all.crawl")
 	c.crawl(0, "audit", "all.crawl")
 	c.crawl(0, c.run("all.crawl")...)
@@ -390,6 +473,50 @@ func TestOneMachineContinuesACollectedCrawl(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		c.Errorf("there are %d URLs, want %d", len(got), len(want))
+	}
+}
+
+// Each node of the demo fetches a part, and the result is that of one machine.
+func TestTheDemoOfSeveralNodes(t *testing.T) {
+	t.Parallel()
+	c := newCollecting(t, 1, 1)
+	c.env = append(c.env, "PGHOST="+c.host)
+	said := c.crawl(0, "demo", "--nodes", "3", "--dir", "demo.crawl")
+	for _, want := range []string{"demo.crawl: 3 nodes, 73 URLs, 50 pages", "demobot on 3 machines: ended: patience", "64 of 73 URLs known", "crawl report demo.crawl"} {
+		if !strings.Contains(said, want) {
+			c.Errorf("%q is not in %s", want, said)
+		}
+	}
+	c.crawl(0, "verify", "demo.crawl")
+	c.crawl(0, "audit", "demo.crawl")
+	for i := range 3 {
+		if n := c.lines(fmt.Sprintf("demo-node%d.crawl", i+1), "pages.jsonl"); n == 50 {
+			c.Errorf("node %d has fetched everything", i+1)
+		}
+	}
+	databases := 0
+	conn, err := pgx.Connect(t.Context(), c.state)
+	if err == nil {
+		err = errors.Join(conn.QueryRow(t.Context(), "select count(*) from pg_database where datname like 'permesso%'").Scan(&databases), conn.Close(context.Background()))
+	}
+	if err != nil || databases != 0 {
+		c.Errorf("%d databases are left, %v", databases, err)
+	}
+	for want, args := range map[string][]string{
+		"exists: the last argument":     {"--nodes", "2", "--dir", "demo.crawl"},
+		"out of range: 1 to 16":         {"--nodes", "17"},
+		"no database can be made":       {"--nodes", "2", "--dir", "other.crawl"},
+		"leave the password out":        {"--nodes", "2", "--dir", "other.crawl", "--state", "postgres://a:b@127.0.0.1/x"},
+		"would be the directory of a n": {"--nodes", "2", "--dir", "demo", "--state", c.state},
+	} {
+		was := c.env
+		if strings.HasPrefix(want, "no database") {
+			c.env = append(slices.Clone(c.env), "PGHOST="+c.dir)
+		}
+		if said := c.crawl(exit.Usage, slices.Concat([]string{"demo"}, args)...); !strings.Contains(said, want) {
+			c.Errorf("%q is not in %s", want, said)
+		}
+		c.env = was
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -135,14 +137,21 @@ type queryAsk struct {
 	Query   json.RawMessage // the query
 }
 
-// look prints the answer to a query of the crawl in dir. If that takes long, it prints
-// which directory it reads.
-func (p *program) look(q query, dir string) error {
+// look prints the answer to a query of the crawl in dir, or of the crawl on several machines that
+// the flag --state names. If that takes long, it prints what it reads.
+func (p *program) look(q query, state, dir string) error {
 	of := *p
 	of.columns, of.colours = p.width(), terminal.Colours(p.out)
-	return p.whileQuiet(reading(q.name(), dir), func(to io.Writer) error {
+	return p.whileQuiet(reading(q.name(), cmp.Or(dir, state)), func(to io.Writer) error {
 		of.out = to
-		return of.lookAt(context.Background(), q, dir)
+		if state == "" && !nodes.Is(dir) {
+			return of.lookAt(context.Background(), q, dir)
+		}
+		r, _, err := crawldir.OpenWhole(state, dir)
+		if err != nil {
+			return err
+		}
+		return errors.Join(of.lookInto(context.Background(), q, r, dir), r.Close())
 	})
 }
 

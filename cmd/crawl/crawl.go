@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
@@ -162,7 +162,7 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 		p.events.Ended(s)
 	}
 	again, is := show.again, exit.OfRun(s)
-	if errors.Is(is, exit.ErrNothing) && crawldir.IsNode(dir) {
+	if errors.Is(is, exit.ErrNothing) && nodes.Is(dir) {
 		is = nil // the other nodes of the crawl may have had all sites
 	}
 	if show.over {

@@ -25,7 +25,7 @@ import (
 
 // explainFlags are the flags of crawl explain.
 type explainFlags struct {
-	dir string
+	dir, state string
 	explainQuery
 }
 
@@ -60,6 +60,7 @@ While a process runs the crawl, that process answers. Docs: docs/reference/expla
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.dir, "dir", "d", "", "`directory` of the crawl (default: named after the host of the first URL)")
+	stateFlag(flags, &f.state)
 	flags.BoolVar(&f.JSON, "json", false, "print a JSON object for each URL")
 	flags.BoolVar(&f.Quick, "quick", false, "do not read crawl.log and links.jsonl: leave out tries, and links to what has not entered the crawl")
 	flags.BoolVar(&f.Body, "body", false, "print the body of the last answer, decoded, and nothing else")
@@ -85,11 +86,11 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 		if err != nil {
 			return "", exit.Usagef("%v: write it as https://example.org/", err)
 		}
-		if dir == "" {
+		if dir == "" && f.state == "" {
 			dir = strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
 		}
 	}
-	if f.URLs = args; f.dir != "" {
+	if f.URLs = args; f.dir != "" || f.state != "" {
 		return f.dir, nil
 	}
 	if !crawldir.Exists(dir) {
@@ -109,7 +110,13 @@ func (p *program) explain(f *explainFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.look(&f.explainQuery, dir)
+	if dir == "" { // the log and the archive are in the directories of the nodes
+		if f.Body {
+			return exit.Usagef("--body and --state: name the directory of the node that has fetched the page, too")
+		}
+		f.Quick = true
+	}
+	return p.look(&f.explainQuery, f.state, dir)
 }
 
 // print prints what is known of each URL, or the body of the only URL.

@@ -37,6 +37,7 @@ func linkFates() []frontier.Code {
 
 func (p *program) listCommand() *cobra.Command {
 	var f listQuery
+	var state string
 	var known, links strings.Builder
 	for _, c := range frontier.Fates() {
 		fmt.Fprintf(&known, "  %-12s %s\n", c, c.Words())
@@ -45,7 +46,7 @@ func (p *program) listCommand() *cobra.Command {
 		fmt.Fprintf(&links, "  %-12s %s\n", c, words.Link(c))
 	}
 	cmd := &cobra.Command{
-		Use:   "list [flags] DIR",
+		Use:   "list [flags] [DIR]",
 		Short: "list the URLs of a crawl by what became of them",
 		Long: `list prints the URLs that have entered a crawl, one on each line, sorted by site,
 and within a site in the order in which they were found. --fate picks those with some
@@ -64,10 +65,14 @@ time while the list was made. Docs: docs/reference/explain.md.`,
   crawl list --fate failed,waiting --json news.crawl | jq -r .reason
   crawl list --count news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef("crawl list takes one argument, the directory of a crawl")
+			dir, err := directoryOrState("list", state, args)
+			if err != nil {
+				return err
 			}
-			return p.list(&f, args[0])
+			if dir == "" && f.asksLinks() {
+				return exit.Usagef("links that were refused are in the directories of the nodes: name one, or use crawl collect")
+			}
+			return p.list(&f, state, dir)
 		},
 	}
 	flags := cmd.Flags()
@@ -77,16 +82,17 @@ time while the list was made. Docs: docs/reference/explain.md.`,
 	}
 	flags.StringArrayVar(&f.Sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
 	flags.StringArrayVar(&f.Tags, "tag", nil, "only URLs with this `tag` of a seed; may be repeated")
+	stateFlag(flags, &state)
 	flags.BoolVar(&f.JSON, "json", false, "print a JSON object for each, with the reason, how it was found, and where its answer is archived")
 	flags.BoolVar(&f.Count, "count", false, "print how many there are, by site and fate")
 	return cmd
 }
 
-func (p *program) list(f *listQuery, dir string) error {
+func (p *program) list(f *listQuery, state, dir string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	return p.look(f, dir)
+	return p.look(f, state, dir)
 }
 
 // print lists or counts URLs. On a terminal it prints each URL as soon as it is read.

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"net/url"
-	"strings"
-
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/postgres"
+	"github.com/spf13/pflag"
 )
 
 // nodeState returns the state of a crawl of several machines, which --state names, or nil without
@@ -15,9 +13,6 @@ import (
 func nodeState(f *settings.Flags) (storage.State, error) {
 	if f.State == "" {
 		return nil, nil
-	}
-	if hasPassword(f.State) {
-		return nil, errPassword
 	}
 	switch {
 	case f.Series != "":
@@ -27,23 +22,22 @@ func nodeState(f *settings.Flags) (storage.State, error) {
 	case len(f.Contents) > 0:
 		return nil, exit.Usagef("--state and --output %s: a node has a part of the pages; export them after crawl collect", f.Contents[0])
 	}
-	state, err := postgres.New(f.State)
-	if err != nil {
-		return nil, exit.Usagef("--state: %v", err)
-	}
-	return state, nil
+	return nodes.State(f.State)
 }
 
-// errPassword is the error of a password in --state: other users of the machine can read the
-// arguments of a process.
-var errPassword = exit.Usagef("--state: leave the password out, because others can read the command line: put it into $PGPASSWORD or ~/.pgpass")
+// stateFlag adds the flag with which a command reads a crawl on several machines.
+func stateFlag(flags *pflag.FlagSet, to *string) {
+	flags.StringVar(to, "state", "", "`URL` of the database of a crawl on several machines, as postgres://user@host/name, while it runs or not")
+}
 
-// hasPassword reports whether a connection string has a password.
-func hasPassword(state string) bool {
-	if u, err := url.Parse(state); err == nil && u.User != nil {
-		if _, ok := u.User.Password(); ok {
-			return true
-		}
+// directoryOrState returns the argument of a command that reads the crawl in a directory, or the one
+// that the flag --state names.
+func directoryOrState(name, state string, args []string) (dir string, err error) {
+	switch {
+	case len(args) == 1:
+		return args[0], nil
+	case len(args) == 0 && state != "":
+		return "", nil
 	}
-	return strings.Contains(state, "password")
+	return "", exit.Usagef("crawl %s takes one argument, the directory of a crawl", name)
 }

@@ -260,7 +260,7 @@ func TestACrawlOnANarrowTerminal(t *testing.T) {
 	ownHome(t)
 	t.Chdir(t.TempDir())
 	t.Setenv("TERM", "xterm")
-	site := httptest.NewServer(demoweb.Handler(false, 0))
+	site := httptest.NewServer(demoweb.Handler(false, 0, false))
 	defer site.Close()
 	for _, columns := range []uint16{40, 80, 120, 121} {
 		noColour := ""

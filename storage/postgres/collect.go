@@ -32,6 +32,9 @@ func noNode(dir string) error {
 	return fmt.Errorf("%w of several nodes in %s: it has no %s", storage.ErrNoCrawl, dir, state.NodeFile)
 }
 
+// noCrawl returns the error for a database without the tables of a crawl.
+func noCrawl() error { return fmt.Errorf("%w of several nodes in it", storage.ErrNoCrawl) }
+
 func readNote(f *os.File) (note homeNote, err error) {
 	raw, err := io.ReadAll(io.LimitReader(f, 1<<16))
 	if err != nil {
@@ -108,7 +111,7 @@ func (s *source) begin(ctx context.Context) (err error) {
 	}
 	s.db.clock.met(sent, now)
 	if !there {
-		return fmt.Errorf("%w of several nodes in it", storage.ErrNoCrawl)
+		return noCrawl()
 	}
 	var have, seed int64
 	if err := s.tx.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&have, &s.db.parts, &seed); err != nil {
@@ -408,29 +411,37 @@ func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	if err != nil {
 		return err
 	}
-	rows, err = s.tx.Query(ctx, "select value::text from value where node <> '' and key = $1", processes.EndKey)
+	rows, err = s.tx.Query(ctx, endsQuery, processes.EndKey)
 	if err != nil {
 		return err
 	}
-	// The end of a run belongs to the run that has the same beginning. If that run did not end, the
-	// last end of another node is the best that is known.
-	var best []byte
+	best, err := lastEnd(rows, last.Began)
+	if err != nil || best == nil {
+		return err
+	}
+	return made(m.Value(processes.EndKey, best))
+}
+
+// endsQuery selects the end of the last run of each node.
+const endsQuery = "select value::text from value where node <> '' and key = $1"
+
+// lastEnd returns the end of the run that began at began. If no node has stored it, the last end of
+// a node is the best that is known. The rows are those of endsQuery.
+func lastEnd(rows pgx.Rows, began time.Time) (best []byte, err error) {
+	var value []byte
 	var end processes.End
 	_, err = pgx.ForEachRow(rows, []any{&value}, func() error {
 		var one processes.End
 		if err := json.Unmarshal(value, &one); err != nil {
 			return err
 		}
-		of, was := one.Of.Equal(last.Began), end.Of.Equal(last.Began)
+		of, was := one.Of.Equal(began), end.Of.Equal(began)
 		if best == nil || of && !was || of == was && one.Time.After(end.Time) {
 			best, end = slices.Clone(value), one
 		}
 		return nil
 	})
-	if err != nil || best == nil {
-		return err
-	}
-	return made(m.Value(processes.EndKey, best))
+	return best, err
 }
 
 // copyPayloads writes the first answer with each payload. A revisit record refers to the first

@@ -60,7 +60,8 @@ type group struct {
 	sites  map[frontier.Site]*frontier.Completion // the last completion of each site
 	mine   []int32                                // partitions that this node has, or gives back
 	come   []come
-	doubt  bool // an earlier try may have been committed
+	doubt  bool     // an earlier try may have been committed
+	learnt []siteID // sites that were read into memory for the group; the news about them are gone, so the frontier must be told
 }
 
 // A link is an entry to be queued, if it is new.
@@ -162,7 +163,8 @@ func (g *group) name() error {
 	if err != nil {
 		return err
 	}
-	return db.learn(append(unread, more...))
+	g.learnt = append(unread, more...)
+	return db.learn(g.learnt)
 }
 
 // nameSites makes db.ids have the sites with the given names. It adds those that are new to the
@@ -267,6 +269,7 @@ func (g *group) collect() {
 		}
 		g.ends = append(g.ends, e)
 	}
+	g.mine = []int32{} // nil would be null, and "part <> all(null)" is not true for any part
 	for part := range db.had {
 		g.mine = append(g.mine, int32(part))
 	}
@@ -470,6 +473,14 @@ func (g *group) apply() error {
 		for _, c := range g.come {
 			if s := get(c.siteID); s != nil {
 				s.came(c.k, c.head, c.first)
+			}
+		}
+		for _, id := range g.learnt {
+			get(id)
+		}
+		for i := range g.links {
+			if g.doubt {
+				get(g.links[i].siteID)
 			}
 		}
 	}()

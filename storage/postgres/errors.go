@@ -16,8 +16,11 @@ import (
 // node again; nothing is lost.
 var ErrSession = errors.New("the session of this node is over: other nodes may have its sites now; start it again, nothing is lost")
 
-// longestOutage is how long statements are repeated while the server cannot be reached.
-const longestOutage = 15 * time.Minute
+// The longest time that statements are repeated while the server cannot be reached.
+const (
+	longestOutage  = 15 * time.Minute // of a node
+	longestReading = 10 * time.Second // of a program that only reads
+)
 
 // retry calls f until it succeeds, or fails for a reason that will not pass by itself. The
 // statements of f must have the same effect when they are repeated.
@@ -32,8 +35,8 @@ func (db *node) retry(f func() error) error {
 		if wait < 0 {
 			return err
 		}
-		if time.Since(began) > longestOutage {
-			return fmt.Errorf("the database was away for %v: %w", longestOutage, err)
+		if time.Since(began) > db.outage {
+			return fmt.Errorf("the database was away for %v: %w", db.outage, err)
 		}
 		t := time.NewTimer(wait)
 		select {

@@ -62,7 +62,8 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 	for {
 		var err error
 		if db.May() {
-			if uptime()-balanced >= balanceEvery {
+			err = k.rest() // first, because of partitions that a node leaves when the run has ended
+			if err == nil && uptime()-balanced >= balanceEvery {
 				balanced = uptime()
 				err = k.balance(ctx)
 			}
@@ -71,9 +72,6 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 			}
 			if err == nil {
 				err = k.leave(ctx)
-			}
-			if err == nil {
-				err = k.rest()
 			}
 		}
 		if err != nil {
@@ -354,6 +352,19 @@ func (db *node) recount() error {
 	return nil
 }
 
+// leaves reports whether any partitions are leaving. The frontier does not count their sites any more,
+// and no other node has them yet.
+func (db *node) leaves() bool {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, p := range db.had {
+		if p.leaving {
+			return true
+		}
+	}
+	return false
+}
+
 // leave gives back the partitions that are leaving, once nothing of them is out.
 func (k *keeper) leave(ctx context.Context) error {
 	db := k.node
@@ -408,30 +419,44 @@ func (k *keeper) leave(ctx context.Context) error {
 	return nil
 }
 
+// verdicts are the ends of a run. If the nodes see different ones, the last of them is that of the
+// whole crawl.
+var verdicts = []error{frontier.ErrEnd, frontier.ErrUnasked, frontier.ErrPatience, frontier.ErrLimit}
+
 // rest tells the other nodes whether this one has anything to do, and ends the run if no node has.
+// The node that finds the end writes it into the rows of all nodes, so that each of them ends at
+// once. Otherwise the others would take its partitions first, and wait for the sites in them. The
+// patience of a run is for what sites ask for: it does not end the run while the sites of a dead node
+// rest.
 func (k *keeper) rest() error {
 	db := k.node
 	r := k.frontier.Rest()
-	still := r.Out == 0 && r.Pending == 0 && r.Held == 0 && r.Verdict != nil && db.queue.empty()
+	still := r.Out == 0 && r.Pending == 0 && r.Held == 0 && r.Verdict != nil && db.queue.empty() && !db.leaves()
 	if still == k.idle && !still {
 		return nil
 	}
-	var busy bool
+	var end *int
 	err := db.retry(func() error {
 		b := &pgx.Batch{}
 		if !still {
 			b.Queue("update node set idle = -1 where id = $1", db.id)
 		} else {
-			b.Queue("update node set idle = seq where id = $1 and idle <> seq", db.id)
-			b.Queue(`select exists (select 1 from node where until > clock_timestamp() and idle <> seq) or exists (select 1 from part where owner is null)
-				or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
-				or exists (select 1 from news)`).QueryRow(func(row pgx.Row) error { return row.Scan(&busy) })
+			mine := slices.IndexFunc(verdicts, func(v error) bool { return v == r.Verdict }) // not errors.Is: they wrap each other
+			b.Queue("update node set idle = seq, verdict = $2 where id = $1 and (idle <> seq or over <> seq and verdict <> $2)", db.id, mine)
+			b.Queue(`with live as (select max(verdict) as verdict, bool_or(idle <> seq) as busy from node where until > clock_timestamp()),
+				yet as (select busy or exists (select 1 from news)
+					or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
+					or verdict = $2 and exists (select 1 from part where rest > clock_timestamp()) as busy, verdict from live),
+				told as (update node set over = seq, verdict = yet.verdict from yet where idle = seq and over <> seq and not yet.busy)
+				select case when not yet.busy then yet.verdict when n.over = n.seq then n.verdict end from yet left join node n on n.id = $1`,
+				db.id, slices.Index(verdicts, frontier.ErrPatience)).
+				QueryRow(func(row pgx.Row) error { return row.Scan(&end) })
 		}
 		return db.send(b)
 	})
-	if k.idle = still; err != nil || !still || busy {
+	if k.idle = still; err != nil || end == nil {
 		return err
 	}
-	_ = k.frontier.End(r.Verdict) // refused if something has begun meanwhile: then it is not the end
+	_ = k.frontier.End(verdicts[*end]) // refused if something has begun meanwhile: then it is not the end
 	return nil
 }

@@ -72,6 +72,50 @@ func take(t testing.TB, db *node) map[frontier.Site]frontier.SiteState {
 	}
 }
 
+// readsThe compares what a reader of the state says with the states of all sites.
+func readsThe(t testing.TB, url, dir string, want map[frontier.Site]frontier.SiteState) {
+	t.Helper()
+	d, err := New(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.(*database).same = true
+	r, err := d.OpenRecords(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for got, err := range r.Sites() {
+		one, err2 := r.State(got.Site)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if one != got {
+			t.Errorf("Sites: %+v, State: %+v", got, one)
+		}
+		w, ok := want[got.Site]
+		if !ok && got.Known == 0 {
+			continue
+		}
+		w.Term = nil
+		if n++; got != w {
+			t.Errorf("got  %+v, want %+v", got, w)
+		}
+	}
+	if n != len(want) {
+		t.Errorf("%d sites, want %d", n, len(want))
+	}
+	if st, err := r.State("http://unknown.example"); err != nil || st != (frontier.SiteState{Site: "http://unknown.example"}) {
+		t.Errorf("an unknown site: %+v, %v", st, err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := r.Close(); err != state.ErrClosed {
+		t.Errorf("closed twice: %v", err)
+	}
+}
+
 // kill ends a node as kill -9 would: its session stays.
 func kill(db *node) {
 	db.session.stop()
@@ -103,7 +147,9 @@ func TestTheStoreIsTheModel(t *testing.T) {
 				if !db.Begun().Unclean {
 					t.Fatal("after a kill the state is clean")
 				}
-				return db, take(t, db)
+				states := take(t, db)
+				readsThe(t, url, dir, states)
+				return db, states
 			}}
 			s.Run(seed, 150)
 			forward.Add(int64(s.Forward))

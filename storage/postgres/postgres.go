@@ -64,6 +64,7 @@ type node struct {
 	opts    state.Options
 	lease   time.Duration
 	longest time.Duration
+	outage  time.Duration // how long statements are repeated while the server cannot be reached
 	begun   state.Begun
 	outputs state.Outputs
 	file    *os.File // crawl.json, locked
@@ -122,7 +123,7 @@ func (d *database) open(dir string, opts state.Options) (opened *node, err error
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	db := &node{
-		dir: dir, opts: opts, lease: d.lease, longest: 2 * time.Minute, ctx: ctx, cancel: cancel,
+		dir: dir, opts: opts, lease: d.lease, longest: 2 * time.Minute, outage: longestOutage, ctx: ctx, cancel: cancel,
 		closing: make(chan struct{}), committed: make(chan struct{}),
 		sites: map[frontier.Site]*site{}, byID: map[siteID]*site{}, ids: map[frontier.Site]siteID{}, had: map[int]*partition{},
 	}
@@ -193,17 +194,25 @@ func (db *node) load(d *database) error {
 	if committed != nil {
 		db.begun.Committed = committed.Local()
 	}
-	rows, err := db.pool.Query(ctx, "select file, mark from mark where node = $1 and not finished", db.name)
+	db.marks, err = db.readMarks(ctx, false)
+	return err
+}
+
+// readMarks reads the marks of the outputs in the directory of this node: those of files that grow,
+// or of files that are finished.
+func (db *node) readMarks(ctx context.Context, finished bool) (state.Marks, error) {
+	rows, err := db.pool.Query(ctx, "select file, mark from mark where node = $1 and finished = $2", db.name, finished)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	marks := state.Marks{}
 	var file string
 	var mark state.Mark
 	_, err = pgx.ForEachRow(rows, []any{&file, &mark}, func() error {
-		db.marks[file] = mark
+		marks[file], mark = mark, state.Mark{}
 		return nil
 	})
-	return err
+	return marks, err
 }
 
 // check reads the row of the crawl. It returns an error if this program would read the tables in

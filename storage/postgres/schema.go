@@ -19,7 +19,7 @@ create table crawl.crawl (
 	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp());
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
-	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,
+	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1, over bigint not null default -1, verdict smallint not null default 0,
 	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);

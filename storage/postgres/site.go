@@ -59,13 +59,18 @@ func (s *site) unread(k kind) int {
 	return n
 }
 
-// state returns the state of s. The caller holds node.mu.
+// state returns the state of s, which this node has. The caller holds node.mu.
 func (db *node) state(s *site) frontier.SiteState {
+	st := s.state()
+	st.Term = db.had[s.part].term
+	return st
+}
+
+func (s *site) state() frontier.SiteState {
 	st := frontier.SiteState{
 		Site: s.name, Clocks: s.clocks, Spent: s.spent, Fate: s.fate,
 		Queued: s.queued[ready] + s.queued[retry], Again: s.queued[again],
 		Waiting: earliest(s.nextRetry, s.nextAgain), NextAgain: s.nextAgain,
-		Term: db.had[s.part].term,
 	}
 	st.Known = s.ended + st.Left()
 	if st.Ready = s.unread(ready) > 0; st.Ready {

@@ -50,6 +50,38 @@ type Opener interface {
 	// OpenStore opens the state of the crawl whose outputs are in dir. It writes nothing that
 	// another process reads before Begin.
 	OpenStore(dir string, opts Options) (Store, error)
+
+	// OpenRecords opens the state of the whole crawl for reading, while nodes run or not. dir is
+	// the directory of a node, or "".
+	OpenRecords(dir string) (Reading, error)
+}
+
+// Records read the state of a crawl. Their methods have the contracts of the methods of DB.
+type Records interface {
+	Begun() Begun
+	Sites() iter.Seq2[frontier.SiteState, error]
+	State(frontier.Site) (frontier.SiteState, error)
+	Common() iter.Seq2[frontier.CommonClock, error]
+	Fate(frontier.URL) (frontier.Fate, bool, error)
+	Entry(frontier.URL) (Kept, bool, error)
+	Entries(frontier.Site) iter.Seq2[Kept, error]
+	Names() iter.Seq2[frontier.Site, error]
+	Ahead(Kept) (int, error)
+	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
+	Snapshot(frontier.Site) (*robots.Snapshot, error)
+	Snapshots(frontier.Site) iter.Seq2[*robots.Snapshot, error]
+	Get(key string, value any) (bool, error)
+	Keys(prefix string) iter.Seq2[string, error]
+}
+
+// A Reading is the state of a crawl that was opened for reading. A Reader is a Reading of a file.
+type Reading interface {
+	Records
+
+	Marks() Marks
+	Files() (Files, error)
+	Aside() (bool, error)
+	Close() error
 }
 
 // A Cluster is a Store that several nodes use. A node has some of the sites at a time.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -37,8 +38,27 @@ func Open(dir string) (*storage.Reader, crawler.Stored, error) {
 		return nil, crawler.Stored{}, NoCrawl(dir)
 	}
 	r, err := storage.OpenReader(dir)
+	return opened(r, exit.Meanwhile(dir, err))
+}
+
+// OpenWhole is like Open, and also opens crawls on several machines: the one in the database that
+// the flag --state names, or the one that has a node with the directory dir. Nodes may run meanwhile.
+// If the flag is given, dir may be empty.
+func OpenWhole(state, dir string) (*storage.Reader, crawler.Stored, error) {
+	if state == "" && !nodes.Is(dir) {
+		return Open(dir)
+	}
+	if dir != "" && !Exists(dir) {
+		return nil, crawler.Stored{}, Missing(dir)
+	}
+	return opened(nodes.Open(state, dir))
+}
+
+// opened returns a reader that was opened, and the options of the last run. If there was none, opened
+// closes the reader.
+func opened(r *storage.Reader, err error) (*storage.Reader, crawler.Stored, error) {
 	if err != nil {
-		return nil, crawler.Stored{}, exit.Meanwhile(dir, err)
+		return nil, crawler.Stored{}, err
 	}
 	stored, begun, err := crawler.ReadStored(r)
 	if err == nil && !begun {
@@ -61,17 +81,13 @@ func empty(r *storage.Reader) error {
 	return &storage.NotBegunError{Dir: r.Dir()}
 }
 
-// IsNode reports whether dir is the directory of a node of a crawl on several machines, whose state
-// is in a database.
-func IsNode(dir string) bool { return Exists(filepath.Join(dir, "crawl.json")) }
-
 // NoCrawl returns the error that there is no crawl in dir. If dir is a series of crawls, the
 // error names one of these crawls.
 func NoCrawl(dir string) error {
 	if last := Newest(dir); last != "" {
 		return exit.Usagef("%s is a series of crawls, and this command reads one: name a snapshot of it, as %s", dir, last)
 	}
-	if IsNode(dir) {
+	if nodes.Is(dir) {
 		return exit.Usagef("%s has the outputs of one node of a crawl, whose state is in a database: crawl collect makes one crawl of all nodes", dir)
 	}
 	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)

@@ -9,16 +9,31 @@ import (
 	"strconv"
 )
 
-// Seeds returns the URLs that the demo begins with.
-func Seeds() []string {
-	return []string{
-		"http://library.demo.test/", "http://slow.demo.test/", "http://busy.demo.test/",
-		"http://moved.demo.test/", "http://trap.demo.test/", "http://broken.demo.test/",
+// Seeds returns the URLs that the demo begins with. If apart is true, each site has a registrable
+// domain of its own.
+func Seeds(apart bool) (seeds []string) {
+	for _, name := range []string{"library", "slow", "busy", "moved", "trap", "broken"} {
+		seeds = append(seeds, "http://"+site(name, apart)+"/")
 	}
+	return seeds
 }
 
 // sites answers for the hosts of the demo.
-type sites struct{ *http.ServeMux }
+type sites struct {
+	*http.ServeMux
+	apart bool
+}
+
+// site returns the name of a host. Only if apart is true, each site has a registrable domain of its
+// own, as the nodes of a crawl divide the work by it.
+func (w sites) site(name string) string { return site(name, w.apart) }
+
+func site(name string, apart bool) string {
+	if apart {
+		return name + "-demo.test"
+	}
+	return name + ".demo.test"
+}
 
 func (w sites) html(pattern, title, body string) {
 	w.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -36,37 +51,37 @@ func (w sites) rules(host, body string) {
 
 // Handler returns a handler for all hosts of the demo, as they are after the given number of
 // weeks. If goesOn is true, the site busy.demo.test does not ask for a pause with 429. The
-// handler is for one crawler that sends each site one request at a time.
-func Handler(goesOn bool, week int) http.Handler {
-	w := sites{http.NewServeMux()}
+// handler is for one crawler that sends each site one request at a time. apart is that of Seeds.
+func Handler(goesOn bool, week int, apart bool) http.Handler {
+	w := sites{http.NewServeMux(), apart}
 	w.library(week)
 
-	w.rules("slow.demo.test", "User-agent: *\nCrawl-delay: 1\n")
-	w.html("slow.demo.test/{$}", "One second, please",
+	w.rules(w.site("slow"), "User-agent: *\nCrawl-delay: 1\n")
+	w.html(w.site("slow")+"/{$}", "One second, please",
 		`<a href="/1">1</a> <a href="/2">2</a> <a href="/3">3</a> <a href="/4">4</a> <a href="/5">5</a>`)
 	for i := 1; i <= 5; i++ {
-		if at := fmt.Sprintf("slow.demo.test/%d", i); i == 5 && week > 0 {
+		if at := fmt.Sprint(w.site("slow"), "/", i); i == 5 && week > 0 {
 			w.Handle(at, http.RedirectHandler("/4", http.StatusMovedPermanently))
 		} else {
 			w.html(at, fmt.Sprintf("Page %d", i), "")
 		}
 	}
 
-	w.html("busy.demo.test/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
-	w.html("busy.demo.test/other", "Another page", "")
-	w.Handle("busy.demo.test/report", &busyOnce{asked: goesOn})
+	w.html(w.site("busy")+"/{$}", "A busy site", `<a href="/report">The report</a> <a href="/other">Another page</a>`)
+	w.html(w.site("busy")+"/other", "Another page", "")
+	w.Handle(w.site("busy")+"/report", &busyOnce{asked: goesOn})
 
-	w.Handle("moved.demo.test/", http.RedirectHandler("http://www.moved.demo.test/", http.StatusMovedPermanently))
-	w.html("www.moved.demo.test/{$}", "The new address", `<a href="/about">About</a>`)
+	w.Handle(w.site("moved")+"/", http.RedirectHandler("http://"+w.site("www.moved")+"/", http.StatusMovedPermanently))
+	w.html(w.site("www.moved")+"/{$}", "The new address", `<a href="/about">About</a>`)
 	visits := ""
 	if week > 0 {
 		visits = fmt.Sprintf("<!-- %d weeks, and no entries -->", week)
 	}
-	w.html("www.moved.demo.test/about", "About", visits)
+	w.html(w.site("www.moved")+"/about", "About", visits)
 
 	// A calendar whose pages link to further pages without end: only the limits of a crawl for
 	// pages and depth end it.
-	w.HandleFunc("trap.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+	w.HandleFunc(w.site("trap")+"/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
 			return
@@ -77,7 +92,7 @@ func Handler(goesOn bool, week int) http.Handler {
 	})
 
 	// If robots.txt fails, nothing else of the site is fetched.
-	w.HandleFunc("broken.demo.test/", func(w http.ResponseWriter, r *http.Request) {
+	w.HandleFunc(w.site("broken")+"/", func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the database is away", http.StatusInternalServerError)
 	})
 	return w
@@ -89,10 +104,10 @@ func Handler(goesOn bool, week int) http.Handler {
 func (w sites) library(week int) {
 	rules := "User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\n"
 	if week == 0 {
-		w.rules("library.demo.test", rules+"Disallow: /drafts\nAllow: /drafts/published\n")
+		w.rules(w.site("library"), rules+"Disallow: /drafts\nAllow: /drafts/published\n")
 	} else {
-		w.rules("library.demo.test", rules+"Disallow: /book/12$\n")
-		w.html("library.demo.test/drafts/one", "A draft", "")
+		w.rules(w.site("library"), rules+"Disallow: /book/12$\n")
+		w.html(w.site("library")+"/drafts/one", "A draft", "")
 	}
 	const books = 12
 	shelves := ""
@@ -100,18 +115,18 @@ func (w sites) library(week int) {
 		shelves += fmt.Sprintf("<a href=\"/book/%d\">Book %d</a>\n", i, i)
 		w.book(i, i%(books+week)+1, week)
 	}
-	w.html("library.demo.test/{$}", "The library", shelves+`
+	w.html(w.site("library")+"/{$}", "The library", shelves+`
 <a href="/drafts/one">A draft</a> <a href="/drafts/published/one">A published draft</a>
 <a href="/go">A redirect</a> <a href="/lost">A book that is lost</a> <a href="/ads" rel="nofollow">An advertisement</a>
-<a href="http://elsewhere.demo.test/">Another host</a>`)
-	w.html("library.demo.test/drafts/published/one", "Published", `<a href="/">Home</a>`)
+<a href="http://`+w.site("elsewhere")+`/">Another host</a>`)
+	w.html(w.site("library")+"/drafts/published/one", "Published", `<a href="/">Home</a>`)
 	// A redirect into a forbidden path: the redirect is requested, its target is not.
-	w.Handle("library.demo.test/go", http.RedirectHandler("/private/diary", http.StatusFound))
+	w.Handle(w.site("library")+"/go", http.RedirectHandler("/private/diary", http.StatusFound))
 }
 
 // book adds the page of one book to the library. Book 3, for example, is lost from week 3 on.
 func (w sites) book(number, next, week int) {
-	at := fmt.Sprintf("library.demo.test/book/%d", number)
+	at := fmt.Sprint(w.site("library"), "/book/", number)
 	if number <= week {
 		w.HandleFunc(at, func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "this book is lost", http.StatusGone)

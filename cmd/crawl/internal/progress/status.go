@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -53,21 +54,11 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 		rest = ";" + rest
 	}
 	w.Row(looks.Span{Text: "crawl"}, looks.Text{{Text: s.Dir + " as " + s.Name + ": "}, {Style: stateStyle(s), Text: state}, {Text: rest}})
-	c := s.Crawl
-	been := c.Done + c.Again
-	far := looks.Line(fmt.Sprintf("%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes)))
-	if w.Width >= narrow {
-		far = append(append(looks.Bar(been, c.Known, min(w.Width/5, mostBar/2)), looks.Span{Text: " "}), far...)
-	}
-	w.Row(looks.Span{Text: "how far"}, far)
+	farLine(w, s.Crawl)
 	if !brokenOff(s) {
 		runLines(w, s)
 	}
-	siteLines(w, s)
-	w.Words("left", say.InOrder(s.Left), words.URLs)
-	if again := againInWords(c.Again, c.NextAgain, s.Time); again != "" {
-		w.Line("again", "%s", again)
-	}
+	leftLines(w, s)
 	if p := s.Polite; p.Requests > 0 {
 		politeLine(w, p.Early, say.Seconds(p.LeastMargin), p.RetryAfter)
 	}
@@ -77,7 +68,52 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 	if limits := limitWords(s.Limits); limits != "" {
 		w.Line("limits", "%s", limits)
 	}
-	for _, o := range s.Orders[max(0, len(s.Orders)-mostOrders):] {
+	orderLines(w, s.Orders)
+}
+
+// WholeLines prints the status of a crawl on several machines for people. s has the figures of the
+// whole crawl, and nothing of a run.
+func WholeLines(w *say.Lines, s crawler.Status, all []nodes.Node) {
+	state := string(s.State)
+	if s.State == crawler.StateEnded {
+		state += ": " + string(s.End)
+	}
+	w.Row(looks.Span{Text: "crawl"}, looks.Text{{Text: "of " + s.Name + " on " + say.Plural(len(all), "machine") + ": "}, {Style: stateStyle(s), Text: state}})
+	farLine(w, s.Crawl)
+	leftLines(w, s)
+	for _, n := range all {
+		text := n.State
+		switch {
+		case n.State == nodes.Running:
+			text = fmt.Sprintf("running since %s, with %s of sites", n.Began.Format("2006-01-02 15:04:05 UTC"), say.Plural(n.Partitions, "partition"))
+		case !n.Committed.IsZero():
+			text += ", last commit " + n.Committed.Format("2006-01-02 15:04:05 UTC")
+		}
+		w.Line("node", "%s: %s", n.Name, text)
+	}
+	orderLines(w, s.Orders)
+}
+
+func farLine(w *say.Lines, c crawler.StatusCrawl) {
+	been := c.Done + c.Again
+	far := looks.Line(fmt.Sprintf("%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes)))
+	if w.Width >= narrow {
+		far = append(append(looks.Bar(been, c.Known, min(w.Width/5, mostBar/2)), looks.Span{Text: " "}), far...)
+	}
+	w.Row(looks.Span{Text: "how far"}, far)
+}
+
+func leftLines(w *say.Lines, s crawler.Status) {
+	siteLines(w, s)
+	w.Words("left", say.InOrder(s.Left), words.URLs)
+	if again := againInWords(s.Crawl.Again, s.Crawl.NextAgain, s.Time); again != "" {
+		w.Line("again", "%s", again)
+	}
+}
+
+// orderLines prints the last orders.
+func orderLines(w *say.Lines, orders []crawler.Order) {
+	for _, o := range orders[max(0, len(orders)-mostOrders):] {
 		w.Line("ordered", "%s %s", o.Time.UTC().Format("2006-01-02 15:04:05"), o)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -112,7 +113,7 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 		t.Labels = append(t.Labels, label)
 		t.Rows = append(t.Rows, []looks.Text{{{Style: looks.Strong, Text: say.OneLine(what)}}, looks.Line(words)})
 	}
-	if crawldir.IsNode(dir) {
+	if nodes.Is(dir) {
 		add("next", "crawl collect "+arg+" ... INTO.crawl", "makes one crawl of all nodes, once they have ended")
 	} else {
 		nextReads(add, s, arg)

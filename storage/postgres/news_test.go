@@ -1,0 +1,112 @@
+//go:build unix
+
+package postgres
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+)
+
+// submit submits a link as a seed has it.
+func submit(t *testing.T, db *node, e frontier.Entry) {
+	t.Helper()
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{e}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told waits until a node has told its frontier that one entry of a site is queued.
+func told(t *testing.T, db *node, site frontier.Site) {
+	t.Helper()
+	for {
+		select {
+		case g := <-db.Grown():
+			if g.Err != nil {
+				t.Fatal(g.Err)
+			}
+			for _, st := range g.Sites {
+				if st.Site == site && st.Queued == 1 {
+					return
+				}
+			}
+		case <-t.Context().Done():
+			t.Fatal("not told")
+		}
+	}
+}
+
+// A node without any partition has news for the others, too.
+func TestANodeWithoutPartitionsTellsTheOthers(t *testing.T) {
+	t.Parallel()
+	url := NewDatabase(t)
+	db := open(t, url, t.TempDir())
+	defer kill(db)
+	take(t, db)
+	other := open(t, url, t.TempDir())
+	defer kill(other)
+	// So that db does not leave it a share of the partitions.
+	if _, err := db.pool.Exec(db.ctx, "update node set until = 'epoch' where name = $1", other.name); err != nil {
+		t.Fatal(err)
+	}
+	e := statetest.Entry(t, "http://a.example/")
+	submit(t, other, e)
+	told(t, db, e.URL.Site())
+}
+
+// A node that reads a site into memory for a commit also removes the news about it. So it tells the
+// frontier what is queued, even if the commit itself queues nothing.
+func TestASiteThatACommitReadsIsTold(t *testing.T) {
+	t.Parallel()
+	db := open(t, NewDatabase(t), t.TempDir())
+	defer kill(db)
+	take(t, db)
+	e := statetest.Entry(t, "http://a.example/")
+	// Another node has queued the URL, and its news are gone.
+	if _, err := db.pool.Exec(db.ctx, `with s as (insert into site (part, id, name) values ($1, 7, $2) returning part, id),
+		e as (insert into entry (part, site, key, n, rank, depth, flags, url) select part, id, $3, 1, 0, 0, 0, $4 from s returning part, site, key)
+		insert into queue (part, site, kind, rank, n, key) select part, site, 0, 0, 1, key from e`,
+		partOf(e.URL.Site(), db.parts), string(e.URL.Site()), db.hash(e.Key()), e.URL.String()); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, db, e)
+	told(t, db, e.URL.Site())
+}
+
+// A resting frontier has nothing to do, and remembers how the run has ended.
+type resting struct {
+	verdict error
+	ended   chan error
+}
+
+func (r resting) Withdraw(context.Context) error { return nil }
+func (r resting) Rest() frontier.Rest            { return frontier.Rest{Verdict: r.verdict} }
+func (r resting) End(err error) error {
+	select {
+	case r.ended <- err:
+	default:
+	}
+	return nil
+}
+
+// All nodes end with the verdict of the whole crawl. A node whose run ends first does not leave its
+// partitions to the others before.
+func TestAllNodesEndTogether(t *testing.T) {
+	t.Parallel()
+	url := NewDatabase(t)
+	var all []resting
+	for _, verdict := range []error{frontier.ErrEnd, frontier.ErrPatience, frontier.ErrUnasked} {
+		db, r := open(t, url, t.TempDir()), resting{verdict, make(chan error, 1)}
+		defer kill(db)
+		db.Join(r, time.Minute)
+		all = append(all, r)
+	}
+	for _, r := range all {
+		if err := <-r.ended; err != frontier.ErrPatience {
+			t.Errorf("a node with the verdict %v ended with %v", r.verdict, err)
+		}
+	}
+}
