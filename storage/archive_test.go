@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

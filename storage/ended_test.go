@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/disk"
 )
 
 // A countdown is a context that is canceled after its method Err was called so many times.

@@ -3,7 +3,7 @@ package storage
 import (
 	"fmt"
 
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // ErrClosed is returned by methods of a DB that was closed.

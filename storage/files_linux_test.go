@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/devtest"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // openFiles returns how many files this process has open.

@@ -15,11 +15,11 @@ import (
 	"slices"
 
 	"github.com/permesso-crawler/permesso/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/internal/warcscan"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // indexed makes a crawl that has ended, with three answers in one WARC file.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/internal/digest"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // A marking computes the mark (length and checksum) of the bytes that are read or written

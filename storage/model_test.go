@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
 var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry

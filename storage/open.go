@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // File names in a crawl's directory.

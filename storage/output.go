@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/permesso-crawler/permesso/internal/digest"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // An output is a file to which a run appends whole records. Appended records stay in memory

@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/digest"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

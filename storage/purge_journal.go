@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/internal/lines"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
 // purgeFile is the name of a file that lists what a purge removes, while the purge runs. Each

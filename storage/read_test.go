@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
 // Pages and links are read line by line, without bodies; other lines are named.

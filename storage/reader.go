@@ -3,7 +3,7 @@ package storage
 import (
 	"errors"
 
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // A Reader reads the state of a crawl that is not running, and changes nothing. If the crawl

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // Records reads URLs, sites and values from the state of a crawl. The Records of a DB read the

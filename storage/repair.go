@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // File names of a repair in the directory of a crawl.

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -16,8 +16,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // make fills the stage, the directory of the mended files: it repairs each file by itself, then

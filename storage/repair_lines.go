@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/disk"
 )
 
 // Each flipped bit of a file is found by its mark; for other damage no bit is found.

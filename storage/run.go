@@ -1,6 +1,6 @@
 package storage
 
-import "github.com/permesso-crawler/permesso/storage/internal/state"
+import "github.com/permesso-crawler/permesso/internal/state"
 
 // A Run describes the process that holds a crawl: its process number PID, when it has Started,
 // and the path of its control socket, Control, if the socket is not in the directory of the

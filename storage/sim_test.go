@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // Three seeds cover each delay, and a purge of a crawl that was killed.

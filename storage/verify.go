@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/permesso-crawler/permesso/internal/lines"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // Verified is the result of Verify.

@@ -15,10 +15,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // A Result is the result of Crawl. It has no name of its own, so that a caller outside of storage

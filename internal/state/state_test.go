@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 	"go.etcd.io/bbolt"
 )
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // fakeNodes is the State of a crawl on several machines whose database is empty. It implements

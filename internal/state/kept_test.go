@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
 // Of a site with more entries than are read at once, all are returned in the order in which

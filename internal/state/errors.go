@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/disk"
 )
 
 // An InUseError says that another process holds the state of a crawl.

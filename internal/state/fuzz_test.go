@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 	"go.etcd.io/bbolt"
 	"pgregory.net/rapid"
 )

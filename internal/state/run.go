@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/internal/outfile"
-	"github.com/permesso-crawler/permesso/storage/internal/disk"
 )
 
 // RunFile is the name of the file that says which process holds a crawl.
