@@ -30,7 +30,7 @@ var rank = map[string]int{
 
 // inside maps packages of internal to the folder whose rank they have.
 var inside = map[string]string{
-	"internal/state": "storage", "internal/disk": "storage", "internal/collect": "storage", "internal/statetest": "storage",
+	"internal/store": "storage", "internal/state": "storage", "internal/disk": "storage", "internal/collect": "storage", "internal/statetest": "storage",
 }
 
 // roomOf returns the folder whose rank a package has.
@@ -152,7 +152,7 @@ func eachImport(t *testing.T, f func(file, target string)) {
 // The texts of the library do not mention flags of the command.
 func TestTextsOfTheLibraryNameNoFlags(t *testing.T) {
 	flag := regexp.MustCompile(`(^|[^-\w])--[a-z]`)
-	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage", "internal/state", "internal/collect"} {
+	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage", "internal/store", "internal/state", "internal/collect"} {
 		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

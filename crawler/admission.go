@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // An admission decides whether a URL that was found enters the crawl: by the scope, the
@@ -162,7 +162,7 @@ func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 // Roots iterates over the roots of the scope that a crawl has stored. Such a root is a URL at
 // which redirects of a seed have ended. A stored text that is not a URL is left out. If the
 // directory cannot be read, the last pair has the error. The body of the loop may use from.
-func Roots(from storage.Values) iter.Seq2[frontier.URL, error] {
+func Roots(from store.Values) iter.Seq2[frontier.URL, error] {
 	return func(yield func(frontier.URL, error) bool) {
 		for raw, err := range from.Keys(keyRoot) {
 			root, bad := frontier.ParseURL(raw)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func TestLastRunReturnsItsSettings(t *testing.T) {
@@ -19,7 +19,7 @@ func TestLastRunReturnsItsSettings(t *testing.T) {
 			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Delay = dir, delay }, "http://a.example/")
 		}
 	})
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

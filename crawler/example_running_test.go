@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // optionsFor returns options for a site on this machine, without pauses.
@@ -175,7 +175,7 @@ func ExamplePlanOf() {
 func ExampleLastRun() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func ExampleLastRun() {
 func ExampleNewFilter() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func ExampleNewFilter() {
 func ExampleReadStoredSites() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -275,10 +275,10 @@ func ExamplePurge() {
 func ExampleArchiveWriter() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
-	if err := os.Truncate(filepath.Join(dir, storage.PagesFile), 0); err != nil {
+	if err := os.Truncate(filepath.Join(dir, store.PagesFile), 0); err != nil {
 		log.Fatal(err)
 	}
-	r, err := storage.NewRepair(context.Background(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	r, err := store.NewRepair(context.Background(), dir, store.RepairOptions{Writer: crawler.ArchiveWriter})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -87,7 +87,7 @@ var (
 // The exact lines of the log, one of each kind.
 func TestGoldenLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		raw, err := os.ReadFile(filepath.Join(golden(t), storage.LogFile))
+		raw, err := os.ReadFile(filepath.Join(golden(t), store.LogFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ var (
 // The exact lines of pages.jsonl. Answers that are requested again are not in it.
 func TestGoldenPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		raw, err := os.ReadFile(filepath.Join(golden(t), storage.PagesFile))
+		raw, err := os.ReadFile(filepath.Join(golden(t), store.PagesFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func TestGoldenPages(t *testing.T) {
 // The exact records of the archive, including their blocks of fields.
 func TestGoldenArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		files, err := filepath.Glob(filepath.Join(golden(t), storage.ArchiveDir, "*.warc.gz"))
+		files, err := filepath.Glob(filepath.Join(golden(t), store.ArchiveDir, "*.warc.gz"))
 		if err != nil || len(files) != 1 {
 			t.Fatal(files, err)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
@@ -55,7 +55,7 @@ type jobDeps struct {
 	// The storage that it returns must be open during the visit, and always be the same for one
 	// site. DB is called concurrently: once by every visit, and once more for a site that has
 	// settings of its own. If DB is nil, nothing is stored.
-	DB func(frontier.Site) *storage.DB
+	DB func(frontier.Site) *store.DB
 
 	// Stop is called when the handler returns ErrStop, before the visit is over. After that the
 	// caller should start no more visits. Stop may be nil.
@@ -121,7 +121,7 @@ func (j *job) Counts() Counts {
 func (j *job) oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
 
 // db returns the storage of a site's visits, or nil if they are not stored.
-func (j *job) db(site frontier.Site) *storage.DB {
+func (j *job) db(site frontier.Site) *store.DB {
 	if j.deps.DB == nil {
 		return nil
 	}

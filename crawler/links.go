@@ -6,7 +6,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // findings are the links that a visit has found on its page. Their memory is reused for another
@@ -271,7 +271,7 @@ func (j *job) follows(p *Page) bool {
 
 // admit adds the URL of p to the scope if redirects of a seed have ended there. It also stores
 // the URL in db, unless db is nil.
-func (j *job) admit(db *storage.DB, p *Page) error {
+func (j *job) admit(db *store.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil

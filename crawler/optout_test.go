@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func optOutList(t *testing.T, text string) *crawler.OptOutList {
@@ -123,7 +123,7 @@ func TestOptedOutPlacesGetNoRequest(t *testing.T) {
 		if l := logOf(t, dir)["/seed"]; l == nil || l.Status != crawllog.OptedOut || !l.Start.IsZero() || !slices.Equal(l.Annotations, []string{"optout:list:1:%20out.example"}) {
 			t.Errorf("%+v", l)
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -142,7 +142,7 @@ func TestOptedOutURLsArePutAside(t *testing.T) {
 			_, sum := crawl(t, w, func(o *crawler.Options) {
 				o.Dir, o.Limit, o.Concurrency, o.OptOut = dir, limit, 1, optOutList(t, list).Why
 			}, seeds...)
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 			return sum

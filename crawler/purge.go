@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Purge removes from a crawl what it has stored about some hosts or URLs: records of the WARC
-// files, lines of pages.jsonl, links.jsonl and index.cdxj (storage.Purge says what stays). No
+// files, lines of pages.jsonl, links.jsonl and index.cdxj (store.Purge says what stays). No
 // process may run the crawl meanwhile.
 type Purge struct {
 	Dir     string      // directory of the crawl
@@ -20,10 +20,10 @@ type Purge struct {
 }
 
 // Plan returns what Run would remove, and changes nothing. It stops when ctx ends, and fails as
-// storage.Purge does. For a nil ctx it returns an *OptionError, as Run and Finish do.
-func (p *Purge) Plan(ctx context.Context) (storage.Purged, error) {
+// store.Purge does. For a nil ctx it returns an *OptionError, as Run and Finish do.
+func (p *Purge) Plan(ctx context.Context) (store.Purged, error) {
 	if ctx == nil {
-		return storage.Purged{}, errNoContext
+		return store.Purged{}, errNoContext
 	}
 	return p.of(time.Now()).Plan(ctx, p.Dir)
 }
@@ -31,9 +31,9 @@ func (p *Purge) Plan(ctx context.Context) (storage.Purged, error) {
 // Run removes the records. After a kill in the middle of it the crawl cannot be resumed: until
 // Finish was called, Crawler.Run returns a *storage.PurgeError. If ctx ends before Run removes
 // the first record, nothing is changed; after that Run goes on to the end.
-func (p *Purge) Run(ctx context.Context) (storage.Purged, error) {
+func (p *Purge) Run(ctx context.Context) (store.Purged, error) {
 	if ctx == nil {
-		return storage.Purged{}, errNoContext
+		return store.Purged{}, errNoContext
 	}
 	return p.of(time.Now()).Run(ctx, p.Dir)
 }
@@ -41,28 +41,28 @@ func (p *Purge) Run(ctx context.Context) (storage.Purged, error) {
 // Finish finishes an interrupted purge of the crawl, unless ctx has ended before. It uses the
 // hosts and URLs that the interrupted purge has recorded, not those in p.Places. finished
 // describes the interrupted purge. It is nil if no purge was interrupted.
-func (p *Purge) Finish(ctx context.Context) (finished *storage.PurgeError, done storage.Purged, err error) {
+func (p *Purge) Finish(ctx context.Context) (finished *store.PurgeError, done store.Purged, err error) {
 	if ctx == nil {
 		return nil, done, errNoContext
 	}
-	finished, err = storage.UnfinishedPurge(p.Dir)
+	finished, err = store.UnfinishedPurge(p.Dir)
 	if err != nil || finished == nil {
 		return nil, done, err
 	}
 	again := *p
 	if again.Places, err = ReadOptOutList(strings.NewReader(strings.Join(finished.Places, "\n")), "purge"); err != nil {
-		return nil, done, &storage.DamagedError{Path: p.Dir, Err: err}
+		return nil, done, &store.DamagedError{Path: p.Dir, Err: err}
 	}
 	done, err = again.of(finished.Time).Run(ctx, p.Dir)
-	var gone *storage.PurgeError
+	var gone *store.PurgeError
 	if errors.As(err, &gone) { // another process has finished that purge, and interrupted a new one
 		return nil, done, gone
 	}
 	return finished, done, err
 }
 
-func (p *Purge) of(now time.Time) *storage.Purge {
-	s := &storage.Purge{
+func (p *Purge) of(now time.Time) *store.Purge {
+	s := &store.Purge{
 		Time: now.UTC().Truncate(time.Second), Problem: p.Problem,
 		Why: func(url string) string {
 			u, err := frontier.ParseURL(url)

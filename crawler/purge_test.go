@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // For site owners: "`crawl optout purge DIR` removes from a crawl what was captured
@@ -50,7 +50,7 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 		if broken, _, err := purge.Finish(t.Context()); broken != nil || err != nil {
 			t.Error(broken, err)
 		}
-		v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) })
+		v, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) })
 		if err != nil || v.Bodiless != 1 {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -61,13 +61,13 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 			}
 			return string(raw)
 		}
-		if pages := text(storage.PagesFile); strings.Contains(pages, "words of") || !strings.Contains(pages, "text of a") {
+		if pages := text(store.PagesFile); strings.Contains(pages, "words of") || !strings.Contains(pages, "text of a") {
 			t.Error(pages)
 		}
-		if log := text(storage.LogFile); !strings.Contains(log, " http://out.example/ ") || !strings.Contains(log, " http://out.example/robots.txt ") {
+		if log := text(store.LogFile); !strings.Contains(log, " http://out.example/ ") || !strings.Contains(log, " http://out.example/robots.txt ") {
 			t.Error(log)
 		}
-		if links := text(storage.LinksFile); strings.Contains(links, `"from":"http://out.example`) || !strings.Contains(links, `"to":"http://out.example/y"`) {
+		if links := text(store.LinksFile); strings.Contains(links, `"from":"http://out.example`) || !strings.Contains(links, `"to":"http://out.example/y"`) {
 			t.Error(links)
 		}
 		withAccount(t, dir, func(a *account.Account) {
@@ -105,7 +105,7 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 // withAccount opens the account of a crawl that is not running.
 func withAccount(t *testing.T, dir string, f func(*account.Account)) {
 	t.Helper()
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		purge := &crawler.Purge{Dir: dir, Places: optOutList(t, "a.example")}
-		var broken *storage.PurgeError
+		var broken *store.PurgeError
 		if _, err := purge.Run(t.Context()); !errors.As(err, &broken) {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // maxSites is how many sites' settings are cached.
@@ -21,8 +21,8 @@ const maxSites = 1 << 14
 // sites caches the results of Options.Site, so that the settings of a site do not change during
 // a visit.
 type sites struct {
-	opts *Options                        // validated; never changed
-	db   func(frontier.Site) *storage.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
+	opts *Options                      // validated; never changed
+	db   func(frontier.Site) *store.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
 
 	mu    sync.Mutex // guards known, which is read for every link and in every visit. It is not held while Options.Site runs
 	known map[frontier.Site]*siteAnswer

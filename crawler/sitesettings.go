@@ -9,8 +9,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/setting"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // SiteSettings are the settings that apply to one site: each is the setting that the site has
@@ -138,7 +138,7 @@ const keySite = "site "
 func (s *keptSite) none() bool { return len(s.Own) == 0 && s.Reason == "" }
 
 // keepsSites reports whether a crawl stores settings of any site.
-func keepsSites(from storage.Values) (bool, error) {
+func keepsSites(from store.Values) (bool, error) {
 	for _, err := range from.Keys(keySite) {
 		return err == nil, err
 	}
@@ -148,11 +148,11 @@ func keepsSites(from storage.Values) (bool, error) {
 // StoredSites reads the settings that a crawl has stored for single sites.
 type StoredSites struct {
 	usual SiteSettings
-	from  storage.Values // nil: no site has settings of its own
+	from  store.Values // nil: no site has settings of its own
 }
 
 // ReadStoredSites returns the StoredSites of a crawl. o are the options of its last run.
-func ReadStoredSites(from storage.Values, o Options) (StoredSites, error) {
+func ReadStoredSites(from store.Values, o Options) (StoredSites, error) {
 	_ = o.fill() // a run had these settings: they are valid
 	s := StoredSites{usual: o.siteSettings()}
 	any, err := keepsSites(from)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/processes"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // keyStatus is the key of the keptStatus of a run.
@@ -39,7 +39,7 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 // the time of that commit. If the crawl is in StateNotBegun, only Version, Dir, Time and State
 // are set. It fails as storage.OpenReader does, except with a *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
-	var notBegun *storage.NotBegunError
+	var notBegun *store.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
 		return Status{Version: statusVersion, Dir: dir, Time: time.Now(), State: StateNotBegun}, nil
 	}
@@ -47,7 +47,7 @@ func ReadStatus(dir string) (s Status, err error) {
 }
 
 func readStatus(dir string) (s Status, err error) {
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		return Status{}, err
 	}
@@ -99,7 +99,7 @@ func readStatus(dir string) (s Status, err error) {
 // lastStatus returns the status that the last run has stored. If it has stored none, the result
 // has only the State and the time of the last commit. If the status has version 1, some of its
 // figures have other names, and are missing in the result.
-func lastStatus(r *storage.Reader, was *asked) (Status, error) {
+func lastStatus(r *store.Reader, was *asked) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)
 	switch {
@@ -118,7 +118,7 @@ func lastStatus(r *storage.Reader, was *asked) (Status, error) {
 // endedFull reports whether the last run ended because the disk was full. Such a run cannot
 // record its end in the state.
 func endedFull(dir string) bool {
-	run, err := storage.ReadRun(dir)
+	run, err := store.ReadRun(dir)
 	return err == nil && run.Full
 }
 

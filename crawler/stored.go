@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Stored has the options of the last run of a crawl, as far as they are stored in its
@@ -21,7 +21,7 @@ type Stored struct {
 
 // ReadStored reads the options of the last run. ok is false for a directory in which no run
 // has begun yet.
-func ReadStored(from storage.Values) (s Stored, ok bool, err error) {
+func ReadStored(from store.Values) (s Stored, ok bool, err error) {
 	var last asked
 	if ok, err = from.Get(keyAsked, &last); !ok || err != nil {
 		return s, ok, err

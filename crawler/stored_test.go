@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/setting"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // storedBy returns the stored options of a run.
@@ -27,7 +27,7 @@ func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
 			change(o)
 		}, "http://a.example/")
 	})
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAScopeOfTheProgramIsUntold(t *testing.T) {
 
 // Without a run there are no settings; an error is returned.
 func TestNothingIsStoredBeforeARun(t *testing.T) {
-	db, err := storage.Open(t.TempDir(), storage.Options{})
+	db, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestNothingIsStoredBeforeARun(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := crawler.ReadStored(db); ok || !errors.Is(err, storage.ErrClosed) {
+	if _, ok, err := crawler.ReadStored(db); ok || !errors.Is(err, store.ErrClosed) {
 		t.Errorf("of a closed one: %v, %v", ok, err)
 	}
 }

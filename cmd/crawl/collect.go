@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/postgres"
 	"github.com/spf13/cobra"
 )
@@ -94,7 +94,7 @@ func (p *program) collect(ctx context.Context, nodes []string, into string, f co
 }
 
 // collectState checks the arguments, and returns the state of the crawl.
-func collectState(nodes []string, into string, f collectFlags) (storage.State, error) {
+func collectState(nodes []string, into string, f collectFlags) (store.State, error) {
 	for i, dir := range nodes {
 		switch {
 		case slices.Index(nodes, dir) < i:
@@ -122,7 +122,7 @@ func collectState(nodes []string, into string, f collectFlags) (storage.State, e
 // stateOf returns the state of the crawl that has a node with the directory dir. The directory
 // names the server and the database; the user and the password come from the environment and the
 // files of PostgreSQL.
-func stateOf(dir string) (storage.State, error) {
+func stateOf(dir string) (store.State, error) {
 	path := filepath.Join(dir, "crawl.json")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,7 +136,7 @@ func stateOf(dir string) (storage.State, error) {
 		Port                  uint16
 	}
 	if err := json.Unmarshal(raw, &note); err != nil {
-		return nil, &storage.DamagedError{Path: path, Err: err}
+		return nil, &store.DamagedError{Path: path, Err: err}
 	}
 	if note.State != "postgres" {
 		return nil, fmt.Errorf("%s: the state is in %q, which this version does not know", path, note.State)

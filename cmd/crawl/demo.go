@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -62,7 +62,7 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: demoweb.Handler(crawldir.Exists(filepath.Join(dir, storage.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: demoweb.Handler(crawldir.Exists(filepath.Join(dir, store.StateFile)), week), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	// This goroutine serves the fake web. It ends when the crawl has ended.
 	go func() { served <- server.Serve(listen) }()

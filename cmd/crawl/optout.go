@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -195,8 +195,8 @@ Of one owner, without a question:
 			switch {
 			case !crawldir.Exists(args[0]):
 				return crawldir.Missing(args[0])
-			case !crawldir.Exists(filepath.Join(args[0], storage.StateFile)):
-				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], storage.StateFile)
+			case !crawldir.Exists(filepath.Join(args[0], store.StateFile)):
+				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], store.StateFile)
 			}
 			return p.optOutPurge(cmd.Context(), args[0], args[1:], f)
 		},
@@ -220,7 +220,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, places []string, 
 		}
 	}
 	if f.dryRun || !f.yes {
-		var planned storage.Purged
+		var planned store.Purged
 		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purge.Plan(ctx) })
 		if err != nil {
 			return interrupted(err)
@@ -232,7 +232,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, places []string, 
 			return err
 		}
 	}
-	var done storage.Purged
+	var done store.Purged
 	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purge.Run(ctx) })
 	if err != nil {
 		return interrupted(err)
@@ -293,7 +293,7 @@ func (p *program) finishPurge(ctx context.Context, purge *crawler.Purge) error {
 }
 
 // allowed asks the user whether to go on with the purge.
-func (p *program) allowed(dir string, planned *storage.Purged) error {
+func (p *program) allowed(dir string, planned *store.Purged) error {
 	if !p.interactive() {
 		return exit.Usagef("this would remove %s from %s permanently, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
 	}
@@ -331,19 +331,19 @@ type takenJSON struct {
 	Captures    int64  `json:"captures"`
 }
 
-func takenAs(place string, t storage.Taken) takenJSON {
+func takenAs(place string, t store.Taken) takenJSON {
 	return takenJSON{place, t.Records, t.RecordBytes, t.Pages, t.PageBytes, t.Links, t.LinkBytes, t.Captures}
 }
 
 // purged prints what was removed or, with --dry-run, what would be removed.
-func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Purged, f purgeFlags) error {
+func (p *program) purged(dir string, list *crawler.OptOutList, done *store.Purged, f purgeFlags) error {
 	var err error
 	if f.json {
 		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, By: done.Bodiless, Problems: done.Problems}
 		for _, n := range done.Bodiless {
 			line.Bodiless += n
 		}
-		line.Others, line.Behind = derived(dir), storage.Behind(dir)
+		line.Others, line.Behind = derived(dir), store.Behind(dir)
 		for _, place := range slices.Sorted(maps.Keys(done.By)) {
 			line.Places = append(line.Places, takenAs(place, done.By[place]))
 		}
@@ -357,7 +357,7 @@ func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Pur
 	return err
 }
 
-func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage.Purged, dryRun bool) error {
+func (p *program) purgedText(dir string, list *crawler.OptOutList, done *store.Purged, dryRun bool) error {
 	var text []string
 	for _, place := range slices.Sorted(maps.Keys(done.By)) {
 		text = append(text, fmt.Sprintf("%s: %s", place, takenInWords(done.By[place])))
@@ -382,7 +382,7 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	if path := filepath.Join(dir, provenance.File); crawldir.Exists(path) && !done.None() {
 		text = append(text, fmt.Sprintf("%s describes the crawl before this purge: crawl provenance %s writes it again", path, dir))
 	}
-	if later := storage.Behind(dir); len(later) > 0 && !done.None() {
+	if later := store.Behind(dir); len(later) > 0 && !done.None() {
 		text = append(text, "later crawls may have captured the same pages, and records in them that repeat a removed body have lost it: "+
 			strings.Join(later, ", ")+": run crawl optout purge on each of them, too")
 	}
@@ -420,7 +420,7 @@ func optedOutNow(urls int) string {
 	return fmt.Sprintf("%d URLs count as opted out now", urls)
 }
 
-func takenInWords(t storage.Taken) string {
+func takenInWords(t store.Taken) string {
 	return fmt.Sprintf("%s of WARC files (%s), %s (%s), %s (%s)", say.Plural(int(t.Records), "record"), say.Size(t.RecordBytes),
 		say.Plural(int(t.Pages), "page"), say.Size(t.PageBytes), say.Plural(int(t.Links), "link"), say.Size(t.LinkBytes))
 }
@@ -432,7 +432,7 @@ func derived(dir string) (paths []string) {
 	if err != nil {
 		return nil // reading the crawl reports the error
 	}
-	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two contain nothing from a page
+	own := []string{store.PagesFile, store.LinksFile, store.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two contain nothing from a page
 	for _, e := range entries {
 		suffix := filepath.Ext(e.Name())
 		if e.IsDir() && crawldir.Exists(filepath.Join(dir, e.Name(), corpus.IndexFile)) {

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -71,7 +71,7 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 		if crawldir.Newest(dir) != "" {
 			return s, crawldir.NoCrawl(dir)
 		}
-		return s, exit.Usagef("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
+		return s, exit.Usagef("%s is not the directory of a crawl: there is no %s in it", dir, store.StateFile)
 	}
 	return s, err
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // An Account reports what became of the URLs of a crawl, from its records and the settings
@@ -21,7 +21,7 @@ type Account struct {
 	// disk to others for a while. It may be nil.
 	Quit func() error
 
-	from   *storage.Records
+	from   *store.Records
 	dir    string
 	now    time.Time
 	stored crawler.Stored
@@ -31,10 +31,10 @@ type Account struct {
 	paged  bool // of these limits, only the limit of pages is reached
 }
 
-// New returns an Account of the crawl in from, the Records of a storage.Reader, or of the
-// storage.DB of a running crawl. A URL waits if the time at which it may be requested is after
+// New returns an Account of the crawl in from, the Records of a store.Reader, or of the
+// store.DB of a running crawl. A URL waits if the time at which it may be requested is after
 // now.
-func New(from *storage.Records, now time.Time) (*Account, error) {
+func New(from *store.Records, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: from.Dir(), now: now}
 	var err error
 	if a.stored, a.asked, err = crawler.ReadStored(from); err != nil {
@@ -83,7 +83,7 @@ func (a *Account) quit() error {
 
 // A Listed is a URL of a crawl and its code.
 type Listed struct {
-	storage.Kept
+	store.Kept
 	Code   frontier.Code
 	Reason string         // rule and line, status, error ...; may be empty
 	Clock  frontier.Clock // with frontier.Waiting: what the URL waits for
@@ -188,7 +188,7 @@ func CodeOf(f frontier.Fate) frontier.Code {
 
 // listed returns the code of an entry. The second argument says what holds up the queued
 // entries of its site.
-func listed(k storage.Kept, by *held) Listed {
+func listed(k store.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {
 		l.Again = k.Fate.Until
@@ -197,7 +197,7 @@ func listed(k storage.Kept, by *held) Listed {
 	case frontier.Fetched:
 		l.Reason = "status " + strconv.Itoa(k.Fate.Status)
 	case frontier.OptedOut:
-		if why, ok := storage.PurgedFate(k.Fate); ok {
+		if why, ok := store.PurgedFate(k.Fate); ok {
 			l.Reason, l.Purged = why, k.Fate.Time
 		}
 	case frontier.Queued:

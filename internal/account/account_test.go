@@ -7,7 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // noValues are those of a crawl that has stored nothing.
@@ -73,12 +73,12 @@ func TestACodeIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := a.heldBy(&c.site, &settings, c.shown)
-		k := storage.Kept{Fate: c.fate}
+		k := store.Kept{Fate: c.fate}
 		c.want.Kept = k
 		if got := listed(k, &h); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
-		c.want.Kept = storage.Kept{}
+		c.want.Kept = store.Kept{}
 		if got, err := a.Held(&c.site); c.fate == (frontier.Fate{}) && !c.shown && (err != nil || got != c.want) {
 			t.Errorf("%s, without an entry: %+v, %v, want %+v", name, got, err, c.want)
 		}

@@ -6,11 +6,11 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // MostAhead is the largest value of Explanation.Ahead.
-const MostAhead = 100_000 // as of storage.Records.Ahead
+const MostAhead = 100_000 // as of store.Records.Ahead
 
 // An Explanation is all that a crawl knows of one URL, as facts without wording. Zero
 // fields are unknown, or do not apply.
@@ -87,7 +87,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 		Known:  st.Left() > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{},
 		Queued: st.Queued, Again: st.Again, Spent: st.Spent, Given: st.Fate,
 	}
-	var k storage.Kept
+	var k store.Kept
 	if k, x.Known, err = a.from.Entry(u); err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Bounds of the search that explains a URL that has not entered the crawl.
@@ -29,7 +29,7 @@ var (
 // A LinkFact is a link to a URL that has not entered the crawl, and why it was not
 // followed.
 type LinkFact struct {
-	storage.LinkRecord
+	store.LinkRecord
 	crawler.Refusal
 }
 
@@ -68,8 +68,8 @@ func (a *Account) addLinks(x *Explanation) error {
 	if !a.asked {
 		return nil
 	}
-	err := scanLines(filepath.Join(a.dir, storage.LinksFile), a.quit, `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
-		var l storage.LinkRecord
+	err := scanLines(filepath.Join(a.dir, store.LinksFile), a.quit, `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
+		var l store.LinkRecord
 		if json.Unmarshal(line, &l) == nil && l.To == x.Asked.String() && len(l.Hop) == 1 {
 			x.Links = append(x.Links, LinkFact{LinkRecord: l})
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/zeebo/xxh3"
 )
 
@@ -79,7 +79,7 @@ type RefusedLink struct {
 // error of the state.
 func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	return func(yield func(RefusedLink, error) bool) {
-		path := filepath.Join(a.dir, storage.LinksFile)
+		path := filepath.Join(a.dir, store.LinksFile)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			yield(RefusedLink{}, ErrNoLinks)
 			return

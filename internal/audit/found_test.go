@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // An evidence is the evidence of a polite crawl, which a test may spoil.
@@ -85,7 +85,7 @@ func evidenceOf(t *testing.T, seed uint64) *evidence {
 		w.opts.Limit += 30
 		w.run(t)
 	})
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func evidenceOf(t *testing.T, seed uint64) *evidence {
 	if _, e.settings, err = crawler.LastRun(r); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(dir, storage.LogFile))
+	file, err := os.Open(filepath.Join(dir, store.LogFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/disk"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/state"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Result is the result of Crawl. It has no name of its own, so that a caller outside of storage
@@ -29,7 +29,7 @@ type Result = struct {
 	URLs  int // number of URLs, fetched or not
 	Pages int // number of lines of pages.jsonl
 	WARCs int // number of WARC files
-	// Damaged are the paths of outputs that are not as they were written. storage.Verify finds the
+	// Damaged are the paths of outputs that are not as they were written. store.Verify finds the
 	// same damage in the new crawl.
 	Damaged []string
 	Moved   []string // names of missing WARC files
@@ -45,8 +45,8 @@ type Result = struct {
 // if it fails or if ctx ends. After a kill the next Crawl for the same directory removes it. Crawl
 // needs bounded memory.
 //
-// The error wraps a *storage.InUseError if a node runs or has a lease, storage.ErrNoCrawl if one of
-// dirs is not the directory of a node, fs.ErrExist if into exists, and is a *storage.DamagedError
+// The error wraps a *store.InUseError if a node runs or has a lease, store.ErrNoCrawl if one of
+// dirs is not the directory of a node, fs.ErrExist if into exists, and is a *store.DamagedError
 // if an output is missing or shorter than it was at its last commit. It is another error if a
 // directory belongs to another crawl, or the one of a node is missing.
 func Crawl(ctx context.Context, from state.Collector, dirs []string, into string, moved bool) (done Result, err error) {
@@ -185,7 +185,7 @@ func (c *collection) check() error {
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		for name, m := range n.Growing {
-			if m.Length == 0 || m.Lost || strings.HasPrefix(name, storage.ArchiveDir+"/") {
+			if m.Length == 0 || m.Lost || strings.HasPrefix(name, store.ArchiveDir+"/") {
 				continue
 			}
 			info, err := os.Stat(n.path(name))
@@ -193,10 +193,10 @@ func (c *collection) check() error {
 				continue // it is made again
 			}
 			if errors.Is(err, fs.ErrNotExist) {
-				return &storage.DamagedError{Path: n.path(name), Err: fmt.Errorf("it is missing; %d bytes of it were written", m.Length)}
+				return &store.DamagedError{Path: n.path(name), Err: fmt.Errorf("it is missing; %d bytes of it were written", m.Length)}
 			}
 			if err == nil && info.Size() < m.Length {
-				err = &storage.DamagedError{Path: n.path(name), Err: fmt.Errorf("%d bytes long where %d were written", info.Size(), m.Length)}
+				err = &store.DamagedError{Path: n.path(name), Err: fmt.Errorf("%d bytes long where %d were written", info.Size(), m.Length)}
 			}
 			if err != nil {
 				return err
@@ -219,7 +219,7 @@ func (c *collection) check() error {
 func (n *collectedNode) archives() state.Marks {
 	all := maps.Clone(n.Finished)
 	for name, m := range n.Growing {
-		if strings.HasPrefix(name, storage.ArchiveDir+"/") {
+		if strings.HasPrefix(name, store.ArchiveDir+"/") {
 			all[name] = m
 		}
 	}
@@ -241,11 +241,11 @@ func (n *collectedNode) archive(name string, m state.Mark, moved bool) (path str
 	case errors.Is(err, fs.ErrNotExist) && moved && finished:
 		return "", 0, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return "", 0, &storage.DamagedError{Path: n.path(name), Err: fmt.Errorf("it is missing; %d bytes of it were written", m.Length)}
+		return "", 0, &store.DamagedError{Path: n.path(name), Err: fmt.Errorf("it is missing; %d bytes of it were written", m.Length)}
 	case err != nil:
 		return "", 0, err
 	case info.Size() < m.Length, info.Size() > m.Length && !grows:
-		return "", 0, &storage.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", info.Size(), m.Length)}
+		return "", 0, &store.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", info.Size(), m.Length)}
 	}
 	return path, info.Size(), nil
 }
@@ -255,7 +255,7 @@ func (c *collection) make(source state.Source) error {
 	c.done.Nodes = len(c.nodes)
 	c.last.Growing, c.last.Finished = state.Marks{}, state.Marks{}
 	for _, step := range []func() error{
-		c.archive, func() error { return c.lines(storage.PagesFile) }, func() error { return c.lines(storage.LinksFile) }, c.log, c.index,
+		c.archive, func() error { return c.lines(store.PagesFile) }, func() error { return c.lines(store.LinksFile) }, c.log, c.index,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -272,13 +272,13 @@ func (c *collection) make(source state.Source) error {
 	if err := m.Finish(c.last); err != nil || !c.lost {
 		return err
 	}
-	_, err = storage.MakeIndex(c.ctx, c.dir, nil)
+	_, err = store.MakeIndex(c.ctx, c.dir, nil)
 	return err
 }
 
 // archive links or copies the WARC files.
 func (c *collection) archive() error {
-	dir := filepath.Join(c.dir, storage.ArchiveDir)
+	dir := filepath.Join(c.dir, store.ArchiveDir)
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		all := n.archives()
@@ -322,7 +322,7 @@ func (c *collection) copy(to, path string, length int64) error {
 	}
 	n, err := io.Copy(out, &stopping{c.ctx, io.LimitReader(in, length)})
 	if err == nil && n < length {
-		err = &storage.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", n, length)}
+		err = &store.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", n, length)}
 	}
 	return errors.Join(err, c.disk.Sync(out), out.Close())
 }
@@ -358,7 +358,7 @@ func (c *collection) lines(name string) error {
 			return errors.Join(err, out.close())
 		}
 	}
-	if name == storage.PagesFile {
+	if name == store.PagesFile {
 		c.done.Pages = count.n
 	}
 	return out.finish()

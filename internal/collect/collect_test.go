@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/digest"
 	"github.com/permesso-crawler/permesso/internal/state"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // fakeNodes is the State of a crawl on several machines whose database is empty. It implements
@@ -70,15 +70,15 @@ func logLine(at int, url string) string {
 func TestOutputsOfNodesAreCollected(t *testing.T) {
 	root := t.TempDir()
 	f := &fakeNodes{}
-	f.write(t, root, 0, storage.PagesFile, "{\"a\":1}\n{\"a\":2}\n", "{\"a\":3}\n")
-	f.write(t, root, 1, storage.PagesFile, "{\"b\":1}\n", "")
-	f.write(t, root, 0, storage.LinksFile, "", "")
-	f.write(t, root, 1, storage.LinksFile, "{\"l\":1}\n", "")
-	m := f.nodes[0].Growing[storage.LinksFile]
+	f.write(t, root, 0, store.PagesFile, "{\"a\":1}\n{\"a\":2}\n", "{\"a\":3}\n")
+	f.write(t, root, 1, store.PagesFile, "{\"b\":1}\n", "")
+	f.write(t, root, 0, store.LinksFile, "", "")
+	f.write(t, root, 1, store.LinksFile, "{\"l\":1}\n", "")
+	m := f.nodes[0].Growing[store.LinksFile]
 	m.Part = true
-	f.nodes[0].Growing[storage.LinksFile] = m
-	f.write(t, root, 0, storage.LogFile, logLine(10, "a:1")+logLine(30, "a:2"), logLine(40, "a:3"))
-	f.write(t, root, 1, storage.LogFile, logLine(20, "b:1")+logLine(5, "b:2")+logLine(35, "b:3"), logLine(50, "b:4")+"torn")
+	f.nodes[0].Growing[store.LinksFile] = m
+	f.write(t, root, 0, store.LogFile, logLine(10, "a:1")+logLine(30, "a:2"), logLine(40, "a:3"))
+	f.write(t, root, 1, store.LogFile, logLine(20, "b:1")+logLine(5, "b:2")+logLine(35, "b:3"), logLine(50, "b:4")+"torn")
 	f.nodes[1].Unclean = true
 	f.write(t, root, 0, "warc/n0.warc.gz", "closed", "")
 	f.write(t, root, 1, "warc/n1.warc.gz.open", "committed", "not")
@@ -91,9 +91,9 @@ func TestOutputsOfNodesAreCollected(t *testing.T) {
 		t.Errorf("%+v, %v", done, err)
 	}
 	files := map[string]string{
-		storage.PagesFile: "{\"b\":1}\n{\"a\":1}\n{\"a\":2}\n", storage.LinksFile: "{\"l\":1}\n",
+		store.PagesFile: "{\"b\":1}\n{\"a\":1}\n{\"a\":2}\n", store.LinksFile: "{\"l\":1}\n",
 		// A node's clock was set back at b:2. Its lines keep their order.
-		storage.LogFile:   logLine(10, "a:1") + logLine(20, "b:1") + logLine(5, "b:2") + logLine(30, "a:2") + logLine(35, "b:3") + logLine(50, "b:4"),
+		store.LogFile:     logLine(10, "a:1") + logLine(20, "b:1") + logLine(5, "b:2") + logLine(30, "a:2") + logLine(35, "b:3") + logLine(50, "b:4"),
 		"warc/n0.warc.gz": "closed", "warc/n1.warc.gz": "committed",
 	}
 	o, err := state.OpenOutline(into)
@@ -115,7 +115,7 @@ func TestOutputsOfNodesAreCollected(t *testing.T) {
 			m = marks.Finished[name]
 		}
 		sum := sha256.Sum256([]byte(want))
-		if m.Length != int64(len(want)) || m.Sum != markOf(want).Sum || string(m.Digest()) != string(sum[:]) || m.Part != (name == storage.LinksFile) {
+		if m.Length != int64(len(want)) || m.Sum != markOf(want).Sum || string(m.Digest()) != string(sum[:]) || m.Part != (name == store.LinksFile) {
 			t.Errorf("%s has the mark %+v", name, m)
 		}
 	}
@@ -140,7 +140,7 @@ func TestACollectThatFailsLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	broken := errors.New("broken")
 	f := &fakeNodes{copy: func() error { return broken }}
-	f.write(t, root, 0, storage.PagesFile, "{}\n", "")
+	f.write(t, root, 0, store.PagesFile, "{}\n", "")
 	dirs, into := []string{filepath.Join(root, "n0")}, filepath.Join(root, "all")
 	look := func(want error, err error) {
 		t.Helper()
@@ -177,7 +177,7 @@ func TestWARCFilesOfNodesMayBeMovedAway(t *testing.T) {
 	if err := os.Remove(filepath.Join(root, "n0", "warc", "a.warc.gz")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Crawl(t.Context(), f, dirs, into, false); !errors.As(err, new(*storage.DamagedError)) {
+	if _, err := Crawl(t.Context(), f, dirs, into, false); !errors.As(err, new(*store.DamagedError)) {
 		t.Error(err)
 	}
 	if done, err := Crawl(t.Context(), f, dirs, into, true); err != nil || len(done.Moved) != 1 || done.WARCs != 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/digest"
 	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/internal/state"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
@@ -52,7 +52,7 @@ func (f *collectedFile) compare(path string, is, want state.Mark) error {
 		return err
 	}
 	if is.Length < want.Length {
-		return &storage.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", is.Length, want.Length)}
+		return &store.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", is.Length, want.Length)}
 	}
 	if is.Sum != want.Sum {
 		f.damaged = true
@@ -95,11 +95,11 @@ type nodeLog struct {
 }
 
 func (c *collection) openLog(n *collectedNode) (*nodeLog, error) {
-	file, err := os.Open(n.path(storage.LogFile))
+	file, err := os.Open(n.path(store.LogFile))
 	if err != nil {
 		return nil, err
 	}
-	l := &nodeLog{path: n.path(storage.LogFile), file: file, want: n.Growing[storage.LogFile]}
+	l := &nodeLog{path: n.path(store.LogFile), file: file, want: n.Growing[store.LogFile]}
 	l.marked = &marking{r: io.LimitReader(file, l.want.Length)}
 	in := io.Reader(l.marked)
 	if n.Unclean { // a run never truncates the log, because it is evidence of each request
@@ -128,7 +128,7 @@ func (l *nodeLog) next() error {
 
 // log merges the logs of all nodes in the order of time. The lines of each node keep their order.
 func (c *collection) log() (err error) {
-	out := newCollected(c, storage.LogFile)
+	out := newCollected(c, store.LogFile)
 	var all []*nodeLog
 	defer func() {
 		for _, l := range all {
@@ -138,7 +138,7 @@ func (c *collection) log() (err error) {
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		l, err := c.openLog(n)
-		if errors.Is(err, fs.ErrNotExist) && n.Growing[storage.LogFile].Length == 0 {
+		if errors.Is(err, fs.ErrNotExist) && n.Growing[store.LogFile].Length == 0 {
 			continue
 		}
 		if err != nil {
@@ -181,7 +181,7 @@ const (
 )
 
 // index makes index.part of those of all nodes, and index.cdxj. If one of them is not as it was
-// written, storage.MakeIndex must make both from the WARC files.
+// written, store.MakeIndex must make both from the WARC files.
 func (c *collection) index() (err error) {
 	out := newCollected(c, indexPart)
 	sorter := cdxj.NewSorter(c.dir, 0)
@@ -250,7 +250,7 @@ func (c *collection) indexOf(n *collectedNode, m state.Mark, out io.Writer, sort
 
 // writeSorted writes index.cdxj, and returns its mark.
 func (c *collection) writeSorted(sorter *cdxj.Sorter) (state.Mark, error) {
-	f, err := os.OpenFile(filepath.Join(c.dir, storage.IndexFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(c.dir, store.IndexFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return state.Mark{}, err
 	}

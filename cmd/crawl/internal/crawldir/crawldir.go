@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Missing returns the error that there is no directory dir.
@@ -29,14 +29,14 @@ func Exists(path string) bool {
 }
 
 // Open opens the state of the crawl in dir, and returns the options of its last run.
-func Open(dir string) (*storage.Reader, crawler.Stored, error) {
+func Open(dir string) (*store.Reader, crawler.Stored, error) {
 	switch {
 	case !Exists(dir):
 		return nil, crawler.Stored{}, Missing(dir)
-	case !Exists(filepath.Join(dir, storage.StateFile)):
+	case !Exists(filepath.Join(dir, store.StateFile)):
 		return nil, crawler.Stored{}, NoCrawl(dir)
 	}
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		return nil, crawler.Stored{}, exit.Meanwhile(dir, err)
 	}
@@ -51,14 +51,14 @@ func Open(dir string) (*storage.Reader, crawler.Stored, error) {
 	return r, stored, nil
 }
 
-// empty returns a *storage.NotBegunError if the crawl has no site yet. It does not look at the
+// empty returns a *store.NotBegunError if the crawl has no site yet. It does not look at the
 // settings, because a crawl that a program has made with package storage alone has none, but
 // may have sites.
-func empty(r *storage.Reader) error {
+func empty(r *store.Reader) error {
 	for _, err := range r.Names() {
 		return err
 	}
-	return &storage.NotBegunError{Dir: r.Dir()}
+	return &store.NotBegunError{Dir: r.Dir()}
 }
 
 // IsNode reports whether dir is the directory of a node of a crawl on several machines, whose state
@@ -74,13 +74,13 @@ func NoCrawl(dir string) error {
 	if IsNode(dir) {
 		return exit.Usagef("%s has the outputs of one node of a crawl, whose state is in a database: crawl collect makes one crawl of all nodes", dir)
 	}
-	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+	return exit.Usagef("there is no crawl in %s: it has no %s", dir, store.StateFile)
 }
 
 // Newest returns the newest crawl (snapshot) of the series in dir. It returns "" if dir is a
 // crawl itself, or is not a series.
 func Newest(dir string) string {
-	if Exists(filepath.Join(dir, storage.StateFile)) {
+	if Exists(filepath.Join(dir, store.StateFile)) {
 		return ""
 	}
 	all, err := series.Series{Dir: dir}.Snapshots()
