@@ -33,7 +33,7 @@
 //   - To learn what could not be fetched, and why: [Crawler.Summary], [Crawler.Left],
 //     [Hooks.OnSkip].
 //   - To use the results of a crawl that does not run: [ReadPages], [ReadStatus], [LastRun],
-//     [Purge], and package storage.
+//     and package storage.
 //   - To crawl without end: [Options.Revisit] and package revisit.
 //   - To test a job or a Handler: package crawltest.
 //

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
@@ -164,7 +163,7 @@ func ExamplePlanOf() {
 	}
 	for _, s := range plan.Sites {
 		fmt.Println(len(s.Seeds), "seeds,", s.Allowed(), "allowed,", s.Delay, s.DelayBy)
-		fmt.Println("100 pages take at least", s.Least(100))
+		fmt.Println("100 pages take at least", 100*s.Delay)
 	}
 	// Output:
 	// 2 seeds, 1 allowed, 2s own
@@ -247,28 +246,6 @@ func ExampleReadStoredSites() {
 	// 10000 <nil>
 	// max-host-pages 10000
 	// 5s a small server <nil>
-}
-
-// What a crawl has stored about a host is removed, at the wish of its owner.
-func ExamplePurge() {
-	dir := libraryCrawl()
-	defer os.RemoveAll(filepath.Dir(dir))
-	list, err := crawler.ReadOptOutList(strings.NewReader("127.0.0.1 # mail of 3 May\n"), "opt-out.txt")
-	if err != nil {
-		log.Fatal(err)
-	}
-	p := crawler.Purge{Dir: dir, Places: list}
-	interrupted, _, err := p.Finish(context.Background()) // if an earlier purge was killed
-	if err != nil {
-		log.Fatal(err)
-	}
-	plan, err := p.Plan(context.Background())
-	fmt.Println(interrupted == nil, plan.Pages, err)
-	done, err := p.Run(context.Background())
-	fmt.Println(done.Entries, err)
-	// Output:
-	// true 3 <nil>
-	// 3 <nil>
 }
 
 // A damaged crawl gets back the lines of pages.jsonl that its archive can tell.

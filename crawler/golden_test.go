@@ -115,9 +115,9 @@ func compareGolden(t *testing.T, name, is string) {
 
 // Parts of pages and records that differ between runs.
 var (
-	uuids  = regexp.MustCompile(`urn:uuid:[0-9a-f-]{36}`)
-	places = regexp.MustCompile(`"warc":"001-20000101000000-00000.warc.gz","offset":\d+,"length":\d+`)
-	varied = regexp.MustCompile(`(?m)^(WARC-Block-Digest|Content-Length|hostname|software|operator): .*\n`)
+	uuids    = regexp.MustCompile(`urn:uuid:[0-9a-f-]{36}`)
+	placedAt = regexp.MustCompile(`"warc":"001-20000101000000-00000.warc.gz","offset":\d+,"length":\d+`)
+	varied   = regexp.MustCompile(`(?m)^(WARC-Block-Digest|Content-Length|hostname|software|operator): .*\n`)
 )
 
 // The exact lines of pages.jsonl. Answers that are requested again are not in it.
@@ -129,7 +129,7 @@ func TestGoldenPages(t *testing.T) {
 		}
 		var lines []string
 		for line := range strings.Lines(string(raw)) {
-			lines = append(lines, places.ReplaceAllString(instants.ReplaceAllString(line, "T"), `"warc":"W"`))
+			lines = append(lines, placedAt.ReplaceAllString(instants.ReplaceAllString(line, "T"), `"warc":"W"`))
 		}
 		slices.Sort(lines)
 		compareGolden(t, "golden.pages.jsonl", strings.Join(lines, ""))

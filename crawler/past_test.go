@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"io"
 	"maps"
 	"net/http"
@@ -456,7 +457,7 @@ func TestPurgedPagesAreRequestedAsNew(t *testing.T) {
 		shelf.put("/gone", resource{body: "gone " + filler, etag: `"g"`})
 		s.crawl()
 		s.crawl()
-		purge := &crawler.Purge{Dir: s.dir(1), Places: optOutList(t, "http://a.example/gone"), Problem: func(err error) { t.Error(err) }}
+		purge := &purge.Purge{Dir: s.dir(1), Places: placeList(t, "http://a.example/gone"), Problem: func(err error) { t.Error(err) }}
 		if done, err := purge.Run(t.Context()); err != nil || done.Records == 0 {
 			t.Fatal(done, err)
 		}

@@ -168,7 +168,7 @@ func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 		site := planSiteOf(s, opts.Dialect)
 		out.OK = out.OK && s.Allowed() == len(s.Seeds)
 		out.allowed += s.Allowed()
-		out.LeastForSeeds = max(out.LeastForSeeds, s.Least(s.Allowed()).Seconds())
+		out.LeastForSeeds = max(out.LeastForSeeds, (time.Duration(s.Allowed()) * s.Delay).Seconds())
 		if s.Allowed() > 0 && s.Delay > slowest {
 			slowest, out.SlowestSite = s.Delay, s.Site
 		}

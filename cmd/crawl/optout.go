@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/places"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,7 +18,6 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/provenance"
@@ -208,20 +209,20 @@ Of one owner, without a question:
 	return cmd
 }
 
-func (p *program) optOutPurge(ctx context.Context, dir string, places []string, f purgeFlags) error {
-	list, err := p.toPurge(places)
+func (p *program) optOutPurge(ctx context.Context, dir string, named []string, f purgeFlags) error {
+	list, err := p.toPurge(named)
 	if err != nil {
 		return err
 	}
-	purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { p.note("crawl: %v", err) }}
+	purging := &purge.Purge{Dir: dir, Places: list, Problem: func(err error) { p.note("crawl: %v", err) }}
 	if !f.dryRun {
-		if err := p.finishPurge(ctx, purge); err != nil {
+		if err := p.finishPurge(ctx, purging); err != nil {
 			return err
 		}
 	}
 	if f.dryRun || !f.yes {
 		var planned store.Purged
-		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purge.Plan(ctx) })
+		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purging.Plan(ctx) })
 		if err != nil {
 			return interrupted(err)
 		}
@@ -233,7 +234,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, places []string, 
 		}
 	}
 	var done store.Purged
-	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purge.Run(ctx) })
+	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purging.Run(ctx) })
 	if err != nil {
 		return interrupted(err)
 	}
@@ -243,7 +244,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, places []string, 
 // toPurge returns the places to remove from a crawl: those that the user has named or, if the
 // user has named none, all places on the opt-out list. It prints which of the named places are
 // not on the list.
-func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
+func (p *program) toPurge(named []string) (*places.List, error) {
 	path, err := optout.Path()
 	if err != nil {
 		return nil, err
@@ -252,13 +253,13 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(places) == 0 {
+	if len(named) == 0 {
 		if known.Len() == 0 {
 			return nil, exit.Usagef("the list %s is empty: crawl optout add adds to it, or name a host or URL after the directory", path)
 		}
 		return known, nil
 	}
-	for _, place := range places {
+	for _, place := range named {
 		entry, err := optout.Place(place)
 		if err != nil {
 			return nil, err
@@ -271,7 +272,7 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 			p.note("crawl: %s is not on the list, so a crawl that goes on contacts it again: crawl optout add %s", place, place)
 		}
 	}
-	return crawler.ReadOptOutList(strings.NewReader(strings.Join(places, "\n")), "argument")
+	return places.Read(strings.NewReader(strings.Join(named, "\n")), "argument")
 }
 
 // hostInURL returns a host as it is written in a URL.
@@ -283,8 +284,8 @@ func hostInURL(host string) string {
 }
 
 // finishPurge finishes a purge that was interrupted. It does not ask the user again.
-func (p *program) finishPurge(ctx context.Context, purge *crawler.Purge) error {
-	broken, done, err := purge.Finish(ctx)
+func (p *program) finishPurge(ctx context.Context, purging *purge.Purge) error {
+	broken, done, err := purging.Finish(ctx)
 	if broken == nil || err != nil {
 		return err
 	}
@@ -336,7 +337,7 @@ func takenAs(place string, t store.Taken) takenJSON {
 }
 
 // purged prints what was removed or, with --dry-run, what would be removed.
-func (p *program) purged(dir string, list *crawler.OptOutList, done *store.Purged, f purgeFlags) error {
+func (p *program) purged(dir string, list *places.List, done *store.Purged, f purgeFlags) error {
 	var err error
 	if f.json {
 		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, By: done.Bodiless, Problems: done.Problems}
@@ -357,7 +358,7 @@ func (p *program) purged(dir string, list *crawler.OptOutList, done *store.Purge
 	return err
 }
 
-func (p *program) purgedText(dir string, list *crawler.OptOutList, done *store.Purged, dryRun bool) error {
+func (p *program) purgedText(dir string, list *places.List, done *store.Purged, dryRun bool) error {
 	var text []string
 	for _, place := range slices.Sorted(maps.Keys(done.By)) {
 		text = append(text, fmt.Sprintf("%s: %s", place, takenInWords(done.By[place])))

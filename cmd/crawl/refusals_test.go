@@ -103,9 +103,9 @@ func refusedFiles(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 }
 
-// places makes the directories that a refused run may find, by name, in the working
+// placeDirs makes the directories that a refused run may find, by name, in the working
 // directory. The last are series.
-func places(t *testing.T, kept string) map[string]string {
+func placeDirs(t *testing.T, kept string) map[string]string {
 	t.Helper()
 	all := map[string]string{"none": "none.crawl", "not begun": "unbegun.crawl", "ended": endedCrawl, "killed": killedCrawl, "a series": "weekly", "a series that was killed": "daily", "a new series": "yearly"}
 	unpack(t, kept)
@@ -192,7 +192,7 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 	}
 	defer l.Close()
 	all := refusals(l.Addr().String())
-	for place, dir := range places(t, kept) {
+	for place, dir := range placeDirs(t, kept) {
 		for name, r := range all {
 			if r.begin && strings.Contains(place, "series") || r.parse && place != "killed" && place != "a new series" {
 				continue
@@ -221,7 +221,7 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 	kept := keptLayouts(t)[0]
 	atHome(t)
 	refusedFiles(t)
-	all := places(t, kept)
+	all := placeDirs(t, kept)
 	write := func(name, text string) func(dir string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 	}

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/places"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -358,11 +360,11 @@ func adopt(t *testing.T, dir string) {
 func TestWhatWasTakenOutIsTold(t *testing.T) {
 	dir := crawled(t)
 	before := write(t, dir, provenance.Options{}).Provenance
-	places, err := crawler.ReadOptOutList(strings.NewReader("a.example\n"), "places")
+	places, err := places.Read(strings.NewReader("a.example\n"), "places")
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := (&crawler.Purge{Dir: dir, Places: places}).Run(t.Context())
+	done, err := (&purge.Purge{Dir: dir, Places: places}).Run(t.Context())
 	if err != nil || done.Entries == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}

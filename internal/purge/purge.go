@@ -1,4 +1,5 @@
-package crawler
+// Package purge removes from a crawl what it has stored about places.
+package purge
 
 import (
 	"context"
@@ -7,20 +8,23 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
+
+var errNoContext = errors.New("purge: the context is nil: context.Background() is one that never ends")
 
 // A Purge removes from a crawl what it has stored about some hosts or URLs: records of the WARC
 // files, lines of pages.jsonl, links.jsonl and index.cdxj (store.Purge says what stays). No
 // process may run the crawl meanwhile.
 type Purge struct {
-	Dir     string      // directory of the crawl
-	Places  *OptOutList // the hosts and URLs whose records are removed
-	Problem func(error) // called for each part of a file that cannot be read, and so may still have records that should be removed; may be nil
+	Dir     string       // directory of the crawl
+	Places  *places.List // the hosts and URLs whose records are removed
+	Problem func(error)  // called for each part of a file that cannot be read, and so may still have records that should be removed; may be nil
 }
 
 // Plan returns what Run would remove, and changes nothing. It stops when ctx ends, and fails as
-// store.Purge does. For a nil ctx it returns an *OptionError, as Run and Finish do.
+// store.Purge does. It fails for a nil ctx, as Run and Finish do.
 func (p *Purge) Plan(ctx context.Context) (store.Purged, error) {
 	if ctx == nil {
 		return store.Purged{}, errNoContext
@@ -50,7 +54,7 @@ func (p *Purge) Finish(ctx context.Context) (finished *store.PurgeError, done st
 		return nil, done, err
 	}
 	again := *p
-	if again.Places, err = ReadOptOutList(strings.NewReader(strings.Join(finished.Places, "\n")), "purge"); err != nil {
+	if again.Places, err = places.Read(strings.NewReader(strings.Join(finished.Places, "\n")), "purge"); err != nil {
 		return nil, done, &store.DamagedError{Path: p.Dir, Err: err}
 	}
 	done, err = again.of(finished.Time).Run(ctx, p.Dir)
@@ -69,7 +73,7 @@ func (p *Purge) of(now time.Time) *store.Purge {
 			if err != nil {
 				return "" // nothing is stored for an invalid URL
 			}
-			return p.Places.find(u).place
+			return p.Places.Place(u)
 		},
 	}
 	for _, e := range p.Places.Entries() {
