@@ -1,11 +1,9 @@
 package crawler
 
 import (
-	"iter"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // An admission decides whether a URL that was found enters the crawl: by the scope, the
@@ -101,23 +99,17 @@ type Filter struct {
 	now    time.Time
 }
 
-// NewFilter returns the Filter of a crawl with the stored options. The scope of the Filter has
-// no roots yet. A root is a URL from which a scope is made, such as a seed (see Scope.Admit).
-// If the stored options lack the scope, because a function decided it, the Filter uses a scope
-// that contains all URLs. optOut is as Options.OptOut; if it is nil, no URL is opted out. The
-// Filter compares dates in URLs with the time now, to find calendars without end.
-func NewFilter(s Stored, optOut func(frontier.URL) string, now time.Time) *Filter {
-	f := &Filter{opts: s.Options, now: now}
+// NewFilter returns the Filter of a crawl with the options o of its last run. The scope of the
+// Filter has no roots yet. A root is a URL from which a scope is made, such as a seed (see
+// Scope.Admit). optOut is as Options.OptOut; if it is nil, no URL is opted out. The Filter compares
+// dates in URLs with the time now, to find calendars without end.
+func NewFilter(o Options, optOut func(frontier.URL) string, now time.Time) *Filter {
+	f := &Filter{opts: o, now: now}
 	_ = f.opts.fill() // a run had these settings: they are valid
 	if f.opts.Scope == nil {
 		f.opts.Scope = SameHost()
 	}
 	f.opts.OptOut, f.opts.Scope = optOut, cloned(f.opts.Scope)
-	for _, c := range s.Untold {
-		if c.Setting == "scope" {
-			f.opts.Scope = Anywhere()
-		}
-	}
 	f.admits = admission{&f.opts, &sites{opts: &f.opts}}
 	return f
 }
@@ -157,21 +149,4 @@ func (f *Filter) Refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 		r = Refusal{frontier.Trap, pattern}
 	}
 	return r, nil
-}
-
-// Roots iterates over the roots of the scope that a crawl has stored. Such a root is a URL at
-// which redirects of a seed have ended. A stored text that is not a URL is left out. If the
-// directory cannot be read, the last pair has the error. The body of the loop may use from.
-func Roots(from store.Values) iter.Seq2[frontier.URL, error] {
-	return func(yield func(frontier.URL, error) bool) {
-		for raw, err := range from.Keys(keyRoot) {
-			root, bad := frontier.ParseURL(raw)
-			if err == nil && bad != nil {
-				continue
-			}
-			if !yield(root, err) || err != nil {
-				return
-			}
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package crawler_test
 
 import (
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,7 @@ func TestLastRunReturnsItsSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	id, settings, err := crawler.LastRun(r)
+	id, settings, err := kept.Asked(r)
 	if err != nil || id.Token != "benchbot" || settings["delay"] != "3s" || settings["ip-delay"] != "250ms" {
 		t.Errorf("%+v, %v, %v", id, settings, err)
 	}

@@ -11,14 +11,15 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Keys of the values that a crawl stores about itself.
 const (
-	keyRoot  = "root "              // prefix of URLs at which redirects of a seed ended
-	keyAsked = processes.HistoryKey // the options of the last run
+	keyRoot  = kept.KeyRoot  // prefix of URLs at which redirects of a seed ended
+	keyAsked = kept.KeyAsked // the options of the last run
 )
 
 // A Crawler is one crawl on one machine. It has a job, which fetches single URLs, a frontier,
@@ -335,7 +336,7 @@ func (c *Crawler) open(h Handler) error {
 		}
 		c.db, backlog, restarted = db, db, db.Restarted()
 		deps.Snapshots, deps.DB, deps.cluster = db, func(frontier.Site) *store.DB { return db }, db.Cluster()
-		if deps.ownSites, err = keepsSites(db); err != nil {
+		if deps.ownSites, err = kept.Any(db); err != nil {
 			return err
 		}
 	} else {

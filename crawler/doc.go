@@ -32,8 +32,8 @@
 //     [Crawler.Pause], [Crawler.Slow], [Crawler.Exclude], [Crawler.Stop].
 //   - To learn what could not be fetched, and why: [Crawler.Summary], [Crawler.Left],
 //     [Hooks.OnSkip].
-//   - To use the results of a crawl that does not run: [ReadPages], [ReadStatus], [LastRun],
-//     and package storage.
+//   - To use the results of a crawl that does not run: [ReadPages], [ReadStatus], and
+//     package storage.
 //   - To crawl without end: [Options.Revisit] and package revisit.
 //   - To test a job or a Handler: package crawltest.
 //

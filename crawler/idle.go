@@ -52,7 +52,7 @@ func (c *Crawler) still(r *store.Reader) (s Summary, ok bool) {
 	if aside, err := r.Aside(); err != nil || aside {
 		return s, false
 	}
-	if stored, _, err := ReadStored(r); err != nil || len(stored.Untold) > 0 { // the settings in Untold have no text that could be compared
+	if _, whole, _, err := readStored(r); err != nil || !whole { // some settings have no text that could be compared
 		return s, false
 	}
 	s.End = EndDone

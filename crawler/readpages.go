@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"io"
 	"iter"
 	"net/http"
@@ -58,7 +59,7 @@ func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	who, _, err := LastRun(r)
+	who, _, err := kept.Asked(r)
 	if err != nil {
 		return err
 	}

@@ -14,15 +14,15 @@ import (
 // crawl, which ArchiveWriter reads from the state. ArchiveWriter can be used as
 // store.RepairOptions.Writer.
 func ArchiveWriter(from store.Values) (store.Writer, error) {
-	s, ok, err := ReadStored(from)
+	o, _, ok, err := readStored(from)
 	if err != nil || !ok {
 		return nil, err
 	}
-	f, err := fetch.New(fetch.Options{Policy: s.Options.policy(), UserAgent: s.Options.Identity.UserAgent(), Bodies: fetch.Bodies{MaxSize: s.Options.MaxSize}})
+	f, err := fetch.New(fetch.Options{Policy: o.policy(), UserAgent: o.Identity.UserAgent(), Bodies: fetch.Bodies{MaxSize: o.MaxSize}})
 	if err != nil {
 		return nil, err
 	}
-	w := &archiveWriter{opts: s.Options, fetcher: f}
+	w := &archiveWriter{opts: o, fetcher: f}
 	if w.opts.Output == nil {
 		w.opts.Output = usualOutputs
 	}

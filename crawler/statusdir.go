@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"errors"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -66,7 +67,7 @@ func readStatus(dir string) (s Status, err error) {
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[frontier.Code]int{}
 	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
-	if left.own, err = ReadStoredSites(r, o); err != nil {
+	if left.own, err = kept.ReadSites(r, o.siteSettings()); err != nil {
 		return Status{}, err
 	}
 	for st, err := range r.Sites() {
@@ -125,7 +126,7 @@ func endedFull(dir string) bool {
 // A leftOf finds out why the queued URLs of a crawl that is not running were not fetched.
 type leftOf struct {
 	o      *Options
-	own    StoredSites
+	own    kept.Sites
 	now    time.Time
 	end    End
 	orders []Order

@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"errors"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"regexp"
 	"testing"
 	"testing/synctest"
@@ -16,7 +17,7 @@ import (
 )
 
 // storedBy returns the stored options of a run.
-func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
+func storedBy(t *testing.T, change func(*crawler.Options)) (s account.Stored) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +33,7 @@ func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	s, ok, err := crawler.ReadStored(r)
+	s, ok, err := account.ReadStored(r)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -80,13 +81,13 @@ func TestNothingIsStoredBeforeARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := crawler.ReadStored(db); ok || err != nil {
+	if _, ok, err := account.ReadStored(db); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := crawler.ReadStored(db); ok || !errors.Is(err, store.ErrClosed) {
+	if _, ok, err := account.ReadStored(db); ok || !errors.Is(err, store.ErrClosed) {
 		t.Errorf("of a closed one: %v, %v", ok, err)
 	}
 }

@@ -3,6 +3,7 @@ package crawler_test
 import (
 	"context"
 	"errors"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/purge"
 	"net"
@@ -82,9 +83,9 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 	var o crawler.Options
 	var l crawler.Limits
 	var list crawler.OptOutList
-	var sites crawler.StoredSites
+	var sites kept.Sites
 	var plan crawler.SitePlan
-	var filter = crawler.NewFilter(crawler.Stored{}, nil, time.Time{})
+	var filter = crawler.NewFilter(crawler.Options{}, nil, time.Time{})
 	var e frontier.Entry
 	for name, err := range map[string]error{
 		"New":                    second(crawler.New(o)),
@@ -143,7 +144,7 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 		"Order":        func() { _ = crawler.Order{}.String() },
 		"Refusal":      func() { _ = crawler.Refusal{}.String() },
 		"Identity":     func() { _, _ = crawler.Identity{}.UserAgent(), crawler.Identity{}.From() },
-		"SiteSettings": func() { new(crawler.SiteSettings).Over(frontier.Spent{}); crawler.SiteSettings{}.With(nil, "") },
+		"SiteSettings": func() { new(kept.Site).Over(frontier.Spent{}); kept.Site{}.With(nil, "") },
 		"Together":     func() { crawler.Together()(frontier.URL{}) },
 		"rewriters": func() {
 			for _, rule := range []func(frontier.URL) frontier.URL{crawler.SortQuery, crawler.StripIndex, crawler.StripTracking} {

@@ -1,11 +1,11 @@
 package account
 
 import (
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"iter"
 	"strconv"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
@@ -24,8 +24,8 @@ type Account struct {
 	from   *store.Records
 	dir    string
 	now    time.Time
-	stored crawler.Stored
-	own    crawler.StoredSites
+	stored Stored
+	own    kept.Sites
 	asked  bool // a run has begun
 	full   bool // a limit of pages or bytes for the whole crawl is reached
 	paged  bool // of these limits, only the limit of pages is reached
@@ -37,11 +37,11 @@ type Account struct {
 func New(from *store.Records, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: from.Dir(), now: now}
 	var err error
-	if a.stored, a.asked, err = crawler.ReadStored(from); err != nil {
+	if a.stored, a.asked, err = ReadStored(from); err != nil {
 		return nil, err
 	}
 	o := &a.stored.Options
-	if a.own, err = crawler.ReadStoredSites(from, *o); err != nil {
+	if a.own, err = kept.ReadSites(from, a.stored.usual()); err != nil {
 		return nil, err
 	}
 	if o.Limit > 0 || o.MaxBytes > 0 {
@@ -62,13 +62,13 @@ func New(from *store.Records, now time.Time) (*Account, error) {
 
 // Site returns the settings of a site as of its last request. If the site has no settings
 // of its own, it returns those of the last run.
-func (a *Account) Site(site frontier.Site) (crawler.SiteSettings, error) { return a.own.Of(site) }
+func (a *Account) Site(site frontier.Site) (kept.Site, error) { return a.own.Of(site) }
 
 // OwnSites iterates over the sites that have settings of their own, in byte order.
 func (a *Account) OwnSites() iter.Seq2[frontier.Site, error] { return a.own.Sites() }
 
 // Stored returns the options of the last run. ok is false if no run has begun.
-func (a *Account) Stored() (s crawler.Stored, ok bool) { return a.stored, a.asked }
+func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
 
 // Sites iterates over the sites that have URLs in the crawl, in byte order.
 func (a *Account) Sites() iter.Seq2[frontier.Site, error] { return a.from.Names() }
@@ -155,7 +155,7 @@ func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisi
 // heldBy returns what holds up the queued entries of a site. What stops the site counts first,
 // then what stops the whole crawl, and last the time for which the site waits. If shown is
 // true, the entries are requisites of pages, to which limits of pages do not apply.
-func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
+func (a *Account) heldBy(st *frontier.SiteState, settings *kept.Site, shown bool) held {
 	h := held{code: frontier.Queued, now: a.now}
 	cost := st.Spent
 	if shown {

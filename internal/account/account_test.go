@@ -1,6 +1,7 @@
 package account
 
 import (
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"iter"
 	"testing"
 	"time"
@@ -63,9 +64,9 @@ func TestACodeIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		"shown, full":   {site: frontier.SiteState{Spent: spent}, full: true, shown: true, want: Listed{Code: frontier.LimitReached}},
 		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Code: frontier.Failed}},
 	} {
-		a := &Account{now: now, stored: crawler.Stored{Options: c.opts}, full: c.full, paged: c.paged}
+		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full, paged: c.paged}
 		var err error
-		if a.own, err = crawler.ReadStoredSites(noValues{}, c.opts); err != nil {
+		if a.own, err = kept.ReadSites(noValues{}, a.stored.usual()); err != nil {
 			t.Fatal(err)
 		}
 		settings, err := a.Site(c.site.Site)

@@ -3,6 +3,7 @@ package account
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -101,14 +102,26 @@ func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
 	if x.Known {
 		u = x.URL
 	}
-	f := crawler.NewFilter(a.stored, a.OptOut, a.now)
+	f := a.newFilter()
 	return f, a.admitRoots(f.Scope(), u)
+}
+
+// newFilter returns a filter with the settings of the last run. If the scope is not stored, because
+// a function decided it, the filter has a scope that contains all URLs.
+func (a *Account) newFilter() *crawler.Filter {
+	o := a.stored.Options
+	for _, c := range a.stored.Untold {
+		if c.Setting == "scope" {
+			o.Scope = crawler.Anywhere()
+		}
+	}
+	return crawler.NewFilter(o, a.OptOut, a.now)
 }
 
 // admitStored adds to the scope the URLs at which redirects of seeds ended, as the crawl has
 // stored them.
 func (a *Account) admitStored(scope crawler.Scope) error {
-	for root, err := range crawler.Roots(a.from) {
+	for root, err := range kept.Roots(a.from) {
 		if err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 			yield(RefusedLink{}, ErrNoLinks)
 			return
 		}
-		f := crawler.NewFilter(a.stored, a.OptOut, a.now)
+		f := a.newFilter()
 		err := a.admitAll(f.Scope())
 		memory, wanted := &linkMemory{yielded: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
 		if err == nil {

@@ -58,7 +58,7 @@ type Crawl struct {
 	Log        func() (io.ReadCloser, error)                          // opens the log; called twice
 	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // returns all stored copies of a site, in the order of their times
 	Identity   crawler.Identity                                       // of the crawl
-	Settings   map[string]string                                      // of the last run, in the form of crawler.LastRun
+	Settings   map[string]string                                      // of the last run, in the form of kept.LastRun
 	UserAgents []string                                               // User-Agents in the WARC files
 	Killed     bool                                                   // the last run was killed, or ended because the disk was full
 	Committed  time.Time                                              // if Killed: the time of the last commit

@@ -3,6 +3,7 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"io"
 	"io/fs"
 	"os"
@@ -31,9 +32,11 @@ func Dir(dir string, o Options) (*Report, error) {
 	name := filepath.Join(dir, store.LogFile)
 	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries, Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
 	c.Written, c.Sum = r.LogMark()
-	if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
+	id, settings, err := kept.Asked(r)
+	if err != nil {
 		return nil, err
 	}
+	c.Identity, c.Settings = crawler.Identity(id), settings
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, &store.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
 	}

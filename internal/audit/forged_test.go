@@ -3,6 +3,7 @@ package audit_test
 import (
 	"bytes"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -135,9 +136,11 @@ func TestForgedLogsAreNamed(t *testing.T) {
 			Name: "crawl.log", Robots: r.Snapshots, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries,
 			UserAgents: []string{testIdentity.UserAgent()},
 		}
-		if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
+		id, settings, err := kept.Asked(r)
+		if err != nil {
 			t.Fatal(err)
 		}
+		c.Identity, c.Settings = crawler.Identity(id), settings
 		c.Written, c.Sum = r.LogMark()
 		crawls = append(crawls, crawled{c, raw})
 	}

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"io"
 	"iter"
 	"math/rand/v2"
@@ -14,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
@@ -91,7 +91,7 @@ func evidenceOf(t *testing.T, seed uint64) *evidence {
 	}
 	defer r.Close()
 	e := &evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}
-	if _, e.settings, err = crawler.LastRun(r); err != nil {
+	if _, e.settings, err = kept.Asked(r); err != nil {
 		t.Fatal(err)
 	}
 	file, err := os.Open(filepath.Join(dir, store.LogFile))

@@ -3,6 +3,7 @@ package diff
 import (
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,7 +44,7 @@ func openSnapshot(dir string) (*snapshot, error) {
 // directory of r that has the name of the previous crawl. If the crawl in r has no previous
 // crawl, Before returns "". The directory may not exist.
 func Before(r *store.Reader) (string, error) {
-	_, settings, err := crawler.LastRun(r)
+	_, settings, err := kept.Asked(r)
 	if errors.Is(err, store.ErrNoCrawl) {
 		return "", nil // the crawl has not begun
 	}
@@ -60,11 +61,11 @@ func (s *snapshot) close() error { return s.state.Close() }
 // settings compares the settings of the two crawls, but only those that decide which URLs a
 // crawl requests and what it gets from them.
 func (c *comparison) settings() error {
-	was, before, err := crawler.LastRun(c.was.state)
+	was, before, err := kept.Asked(c.was.state)
 	if err != nil {
 		return err
 	}
-	is, now, err := crawler.LastRun(c.is.state)
+	is, now, err := kept.Asked(c.is.state)
 	if err != nil {
 		return err
 	}

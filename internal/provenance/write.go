@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"hash"
 	"io"
 	"io/fs"
@@ -151,11 +152,12 @@ func (w *writer) begin() (err error) {
 		return err
 	}
 	w.account.OptOut, w.account.Quit = w.OptOut, w.quit
-	id, asked, err := crawler.LastRun(w.state)
+	run, asked, err := kept.Asked(w.state)
 	if err != nil {
 		return err
 	}
 	w.asked = asked
+	id := crawler.Identity(run)
 	w.Identity = Identity{Token: id.Token, Contact: id.Contact, Mail: id.Mail, UserAgent: id.UserAgent(), From: id.From(), Archived: []string{}}
 	w.readSettings()
 	return nil

@@ -4,6 +4,7 @@
 package crawldir
 
 import (
+	"github.com/permesso-crawler/permesso/internal/account"
 	"iter"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/internal/store"
@@ -29,18 +29,18 @@ func Exists(path string) bool {
 }
 
 // Open opens the state of the crawl in dir, and returns the options of its last run.
-func Open(dir string) (*store.Reader, crawler.Stored, error) {
+func Open(dir string) (*store.Reader, account.Stored, error) {
 	switch {
 	case !Exists(dir):
-		return nil, crawler.Stored{}, Missing(dir)
+		return nil, account.Stored{}, Missing(dir)
 	case !Exists(filepath.Join(dir, store.StateFile)):
-		return nil, crawler.Stored{}, NoCrawl(dir)
+		return nil, account.Stored{}, NoCrawl(dir)
 	}
 	r, err := store.OpenReader(dir)
 	if err != nil {
-		return nil, crawler.Stored{}, exit.Meanwhile(dir, err)
+		return nil, account.Stored{}, exit.Meanwhile(dir, err)
 	}
-	stored, begun, err := crawler.ReadStored(r)
+	stored, begun, err := account.ReadStored(r)
 	if err == nil && !begun {
 		err = empty(r)
 	}
