@@ -1,13 +1,13 @@
 package crawler_test
 
 import (
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/admit"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -34,7 +35,7 @@ type job struct {
 
 	counts      counts                // every visit adds to them
 	repeats     repeats               // counts equal bodies of pages: every visit with a page adds to it
-	traps       traps                 // endless spaces of URLs that links lead into: every visit adds to it
+	traps       admit.Traps           // endless spaces of URLs that links lead into: every visit adds to it
 	listSlots   listSlots             // limits how many sitemaps are read at once: the visit of a sitemap waits for a free slot
 	queuedLists queuedLists           // the sitemaps that were queued: every visit adds those of its robots.txt
 	sitemaps    sitemapTally          // the figures of sitemaps: every visit of one adds to them
@@ -72,7 +73,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 		slots: slots{most: o.Concurrency}, listSlots: make(listSlots, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.onSkip = &sites{opts: &j.opts}, j.skipLink
-	j.admits = admission{&j.opts, j.sites}
+	j.admits = newAdmission(&j.opts, j.sites)
 	j.tags.db, j.tags.byKey = deps.DB, map[string]string{}
 	if deps.ownSites {
 		j.sites.db = deps.DB

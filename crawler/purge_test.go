@@ -3,8 +3,6 @@ package crawler_test
 import (
 	"context"
 	"errors"
-	"github.com/permesso-crawler/permesso/internal/places"
-	"github.com/permesso-crawler/permesso/internal/purge"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/places"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 

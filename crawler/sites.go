@@ -3,7 +3,6 @@ package crawler
 import (
 	"cmp"
 	"errors"
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"maps"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 

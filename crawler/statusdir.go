@@ -3,10 +3,10 @@ package crawler
 import (
 	"context"
 	"errors"
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/store"
 )

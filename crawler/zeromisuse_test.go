@@ -3,9 +3,6 @@ package crawler_test
 import (
 	"context"
 	"errors"
-	"github.com/permesso-crawler/permesso/internal/kept"
-	"github.com/permesso-crawler/permesso/internal/places"
-	"github.com/permesso-crawler/permesso/internal/purge"
 	"net"
 	"net/netip"
 	"path/filepath"
@@ -20,6 +17,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/places"
+	"github.com/permesso-crawler/permesso/internal/purge"
 )
 
 // The hooks of a plan behave as those of a crawl: a panic is a *PanicError, or an *OptionError
@@ -85,7 +85,6 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 	var list crawler.OptOutList
 	var sites kept.Sites
 	var plan crawler.SitePlan
-	var filter = crawler.NewFilter(crawler.Options{}, nil, time.Time{})
 	var e frontier.Entry
 	for name, err := range map[string]error{
 		"New":                    second(crawler.New(o)),
@@ -133,16 +132,10 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 				t.Error("the zero StoredSites has a site")
 			}
 		},
-		"SitePlan": func() { plan.Allowed() },
-		"Filter": func() {
-			filter.Scope().Admit(frontier.URL{})
-			filter.Refusal(&e, nil)
-			filter.Refusal(&e, new(frontier.URL))
-		},
+		"SitePlan":     func() { plan.Allowed() },
 		"Summary":      func() { _ = crawler.Summary{}.String() },
 		"Change":       func() { _ = crawler.Change{}.String() },
 		"Order":        func() { _ = crawler.Order{}.String() },
-		"Refusal":      func() { _ = crawler.Refusal{}.String() },
 		"Identity":     func() { _, _ = crawler.Identity{}.UserAgent(), crawler.Identity{}.From() },
 		"SiteSettings": func() { new(kept.Site).Over(frontier.Spent{}); kept.Site{}.With(nil, "") },
 		"Together":     func() { crawler.Together()(frontier.URL{}) },

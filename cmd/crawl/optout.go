@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/permesso-crawler/permesso/internal/places"
-	"github.com/permesso-crawler/permesso/internal/purge"
 	"maps"
 	"os"
 	"path/filepath"
@@ -20,7 +18,9 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )

@@ -1,12 +1,12 @@
 package account
 
 import (
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"iter"
 	"strconv"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 

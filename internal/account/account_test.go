@@ -1,13 +1,13 @@
 package account
 
 import (
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"iter"
 	"testing"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 

@@ -29,7 +29,7 @@ type Explanation struct {
 	SameAs  string           // the other URL under whose record the archive has the body; empty: the body is under the URL itself
 	SameAt  time.Time        // time of the answer in the record of SameAs
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal crawler.Refusal  // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
+	Refusal Refusal          // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
 	Untold  []crawler.Change // settings that are not stored, because the program made their values, such as a scope that is a function
 
 	// If the URL has not entered the crawl:

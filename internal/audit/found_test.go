@@ -2,7 +2,6 @@ package audit_test
 
 import (
 	"bytes"
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"io"
 	"iter"
 	"math/rand/v2"
@@ -18,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
 )

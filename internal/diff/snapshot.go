@@ -3,13 +3,13 @@ package diff
 import (
 	"errors"
 	"fmt"
-	"github.com/permesso-crawler/permesso/internal/kept"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/internal/store"
 )

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/permesso-crawler/permesso/internal/places"
-	"github.com/permesso-crawler/permesso/internal/purge"
 	"io"
 	"log/slog"
 	"net/http"
@@ -25,7 +23,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"github.com/permesso-crawler/permesso/robots"
 )
 

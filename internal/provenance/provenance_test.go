@@ -9,8 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/permesso-crawler/permesso/internal/places"
-	"github.com/permesso-crawler/permesso/internal/purge"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -30,7 +28,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 

@@ -4,7 +4,6 @@
 package crawldir
 
 import (
-	"github.com/permesso-crawler/permesso/internal/account"
 	"iter"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/internal/store"
 )

@@ -5,7 +5,6 @@ package optout
 import (
 	"bytes"
 	"errors"
-	"github.com/permesso-crawler/permesso/internal/places"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 )
 
 // optOutFile is the list of places that no crawl of this user contacts, in the directory of

@@ -1,4 +1,4 @@
-package crawler
+package admit
 
 import (
 	"fmt"
@@ -64,9 +64,9 @@ func TestPatternsOfTraps(t *testing.T) {
 		{"/", "/?&&&&&&", ""},
 	} {
 		e := entryOf(t, "http://a.example"+test.url)
-		from := newFinder(entryOf(t, "http://a.example"+test.via).URL, now)
-		from.grown = true
-		if got := new(traps).judge(&e, &from); got != test.want {
+		from := NewFinder(entryOf(t, "http://a.example"+test.via).URL, now)
+		from.Grown = true
+		if got := new(Traps).Judge(&e, &from); got != test.want {
 			t.Errorf("%s, found on %s: %q, want %q", test.url, test.via, got, test.want)
 		}
 	}
@@ -78,8 +78,8 @@ func TestWherePathsGrow(t *testing.T) {
 		"/": false, "/a/b": false, "/a/a": true, "/a/a.html": false, "/x/a/b/a/b/y": true, "/a/b/a": false, "/0/0": false,
 		numbered(16): false, numbered(17): true, numbered(60): true, "/?x=/a/a": false,
 	} {
-		if f := newFinder(entryOf(t, "http://a.example"+path).URL, time.Now()); f.grown != want {
-			t.Errorf("%s: %v", path, f.grown)
+		if f := NewFinder(entryOf(t, "http://a.example"+path).URL, time.Now()); f.Grown != want {
+			t.Errorf("%s: %v", path, f.Grown)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func TestTrapsOfManyLinks(t *testing.T) {
 		{"http://a.example/article.pl?sid=24/05/12/%07d", 10_000, ""}, // the id of a story
 		{"http://a.example/article.pl?sid=24%%2F05%%2F12%%2F%07d", 10_000, ""},
 	} {
-		var tr traps
+		var tr Traps
 		for i := range test.most + 2 {
 			for range 2 { // repeated links count once
 				e := entryOf(t, fmt.Sprintf(test.url, i))
@@ -131,13 +131,13 @@ func TestTrapsOfManyLinks(t *testing.T) {
 				if i < test.most {
 					want = ""
 				}
-				if got := tr.judge(&e, &finder{}); got != want {
+				if got := tr.Judge(&e, &Finder{}); got != want {
 					t.Fatalf("%d of %s: %q, want %q", i, test.url, got, want)
 				}
 			}
 		}
 		for _, other := range []string{"http://b.example/x;jsessionid=abcdefghijklmn", "http://b.example/x?sid=abcdefghijklmn&q=1", "http://a.example/y?c=1"} {
-			if e := entryOf(t, other); tr.judge(&e, &finder{}) != "" {
+			if e := entryOf(t, other); tr.Judge(&e, &Finder{}) != "" {
 				t.Errorf("after %s: %s", test.url, other)
 			}
 		}
@@ -146,16 +146,16 @@ func TestTrapsOfManyLinks(t *testing.T) {
 
 // A calendar that goes back in time is left after many months.
 func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
-	var tr traps
+	var tr Traps
 	month := time.Date(2020, 6, 1, 0, 0, 0, 0, time.UTC)
 	for i := range maxMonths + 2 {
 		e := entryOf(t, "http://a.example/"+month.AddDate(0, -1, 0).Format("2006/01"))
-		from := newFinder(entryOf(t, "http://a.example/"+month.Format("2006/01")).URL, month)
+		from := NewFinder(entryOf(t, "http://a.example/"+month.Format("2006/01")).URL, month)
 		want := ""
 		if i >= maxMonths {
 			want = "a calendar under /"
 		}
-		if got := tr.judge(&e, &from); got != want {
+		if got := tr.Judge(&e, &from); got != want {
 			t.Fatalf("%s: %q, want %q", e.URL, got, want)
 		}
 		month = month.AddDate(0, -1, 0)
@@ -165,13 +165,13 @@ func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 // Pages of an archive of many years that link only within their own month are not an endless
 // calendar.
 func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
-	var tr traps
+	var tr Traps
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 3 * maxMonths {
 		month := "http://a.example/list/" + now.AddDate(0, -i, 0).Format("2006/01/")
-		from := newFinder(entryOf(t, month).URL, now)
+		from := NewFinder(entryOf(t, month).URL, now)
 		for _, message := range []string{"msg00001.html", "threads.html"} {
-			if e := entryOf(t, month+message); tr.judge(&e, &from) != "" {
+			if e := entryOf(t, month+message); tr.Judge(&e, &from) != "" {
 				t.Fatalf("%s, found on %s", e.URL, month)
 			}
 		}
@@ -180,31 +180,31 @@ func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
 
 // The memory of traps is bounded, for any number of paths and patterns.
 func TestTrapsAreBounded(t *testing.T) {
-	var tr traps
+	var tr Traps
 	for i := range 3*maxSpaces + 1 {
 		e := entryOf(t, fmt.Sprintf("http://a.example/%d?a=1", i))
-		tr.judge(&e, &finder{})
+		tr.Judge(&e, &Finder{})
 		if len(tr.spaces) > maxSpaces {
 			t.Fatalf("%d paths", len(tr.spaces))
 		}
-		tr.note("http://a.example", fmt.Sprint(i))
+		tr.Note("http://a.example", fmt.Sprint(i))
 	}
-	all := tr.list()
+	all := tr.List()
 	if len(all) != maxTraps+1 || all[0] != (Trap{"", "others", 3*maxSpaces + 1 - maxTraps}) {
 		t.Errorf("%d rows, first %+v", len(all), all[0])
 	}
-	tr.note("http://b.example", "x")
-	if got := tr.list(); got[0].URLs != all[0].URLs+1 {
+	tr.Note("http://b.example", "x")
+	if got := tr.List(); got[0].URLs != all[0].URLs+1 {
 		t.Errorf("%+v", got[0])
 	}
-	tr.note("http://a.example", "7")
-	if got := tr.list(); got[1] != (Trap{"http://a.example", "7", 2}) {
+	tr.Note("http://a.example", "7")
+	if got := tr.List(); got[1] != (Trap{"http://a.example", "7", 2}) {
 		t.Errorf("%+v", got[1])
 	}
 }
 
 func BenchmarkJudge(b *testing.B) {
-	var tr traps
+	var tr Traps
 	for _, raw := range []string{"http://a.example/1.html", "http://a.example/docs/2.4/mod/mod_proxy.html", "http://a.example/docs/index.php?title=x&action=view"} {
 		b.Run(raw, func(b *testing.B) {
 			u, err := frontier.ParseURL(raw)
@@ -214,7 +214,7 @@ func BenchmarkJudge(b *testing.B) {
 			e := frontier.Entry{URL: u}
 			b.ReportAllocs()
 			for b.Loop() {
-				tr.judge(&e, &finder{})
+				tr.Judge(&e, &Finder{})
 			}
 		})
 	}

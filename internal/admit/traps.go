@@ -1,4 +1,4 @@
-package crawler
+package admit
 
 import (
 	"cmp"
@@ -24,7 +24,6 @@ const (
 	maxSessions  = 8       // session ids under one path of a site
 	futureYears  = 3       // years from now that the month of a calendar page may be, if it was found on the page of another month
 	maxMonths    = 240     // months of one calendar, each of which was found on the page of the month before or after it
-	maxBelow     = 8       // pages with the same body below the directory of the first of them
 	maxTraps     = 1 << 10 // places with refused links that are remembered for the Summary
 	maxSpaces    = 1 << 12 // paths whose combinations of parameter names, or session ids, are remembered
 	longestQuery = 4 << 10 // bytes of a query that are examined
@@ -38,41 +37,42 @@ type Trap struct {
 	URLs    int    // number of links that were refused
 }
 
-// traps refuses links whose URLs have the pattern of an endless space. It counts, for one run,
+// Traps refuses links whose URLs have the pattern of an endless space. It counts, for one run,
 // the values that it has seen. Its memory is bounded: if it has to forget a count, that count
 // begins again at zero.
-type traps struct {
+type Traps struct {
 	mu     sync.Mutex // guards all fields; locked only for links with such a pattern or with a query
 	spaces map[uint64][]uint64
 	found  map[Trap]int // number of refused links; the keys have URLs = 0
 }
 
-// A finder describes the page on which links are found. It saves checks: endless paths grow
+// A Finder describes the page on which links are found. It saves checks: endless paths grow
 // from page to page, so if the path of a page is ordinary, the paths of its links need not be
 // checked.
-type finder struct {
-	grown       bool // the path of the page is long, or begins to repeat itself
+type Finder struct {
+	Grown       bool // the path of the page is long, or begins to repeat itself
 	year, month int  // the month in the URL of the page, if dated is set
 	dated       bool // the URL of the page has a month
 	far         int  // the first year that counts as far from now
 }
 
-func newFinder(u frontier.URL, now time.Time) finder {
+// NewFinder returns the Finder of the page at u. Years are compared with that of now.
+func NewFinder(u frontier.URL, now time.Time) Finder {
 	target := u.Target()
 	path, _, _ := strings.Cut(target, "?")
 	y, m, at := month(target)
-	return finder{
-		grown: strings.Count(path, "/") > maxSegments/2 || repeatedIn(path, maxRounds-1) != "",
+	return Finder{
+		Grown: strings.Count(path, "/") > maxSegments/2 || repeatedIn(path, maxRounds-1) != "",
 		year:  y, month: m, dated: at >= 0, far: now.Year() + futureYears,
 	}
 }
 
-// judge returns the pattern by which the URL of e leads into a trap, or "" if it has none. f
+// Judge returns the pattern by which the URL of e leads into a trap, or "" if it has none. f
 // describes the page with the link.
-func (t *traps) judge(e *frontier.Entry, f *finder) string {
+func (t *Traps) Judge(e *frontier.Entry, f *Finder) string {
 	path, query, _ := strings.Cut(e.URL.Target(), "?")
 	why := ""
-	if f.grown {
+	if f.Grown {
 		why = endlessPath(path)
 	}
 	if why == "" && f.dated {
@@ -89,8 +89,8 @@ func (t *traps) judge(e *frontier.Entry, f *finder) string {
 	return why
 }
 
-// note counts a link that was refused because of a pattern.
-func (t *traps) note(site frontier.Site, why string) {
+// Note counts a link that was refused because of a pattern.
+func (t *Traps) Note(site frontier.Site, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.found == nil {
@@ -106,8 +106,8 @@ func (t *traps) note(site frontier.Site, why string) {
 	t.found[key]++
 }
 
-// list returns the traps, those with the most links first.
-func (t *traps) list() []Trap {
+// List returns the traps, those with the most links first.
+func (t *Traps) List() []Trap {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make([]Trap, 0, len(t.found))
@@ -129,7 +129,7 @@ func endlessPath(path string) string {
 		return fmt.Sprintf("the path has more than %d segments", maxSegments)
 	}
 	if s := repeatedIn(path, maxRounds); s != "" {
-		return "the path repeats " + short(s)
+		return "the path repeats " + Short(s)
 	}
 	return ""
 }
@@ -184,7 +184,7 @@ func hasLetter(s string) bool {
 // or "". A link from month to month leads from the page of a month to the next or the previous
 // month. endlessCalendar returns a pattern only for such a link, and only if its month is far
 // in the future or more than maxMonths months of the calendar were found by such links.
-func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
+func (t *Traps) endlessCalendar(u frontier.URL, f *Finder) string {
 	y, m, at := month(u.Target())
 	step := 12*y + m - 12*f.year - f.month
 	switch {
@@ -196,7 +196,7 @@ func (t *traps) endlessCalendar(u frontier.URL, f *finder) string {
 	case !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths):
 		return ""
 	}
-	return fmt.Sprintf("a calendar under %s", short(u.Target()[:at]))
+	return fmt.Sprintf("a calendar under %s", Short(u.Target()[:at]))
 }
 
 // month returns the first year in text that has a month after it, that month, and the position
@@ -275,12 +275,12 @@ const minSession = 12
 // endlessQuery returns the pattern of an endless space that a query has, or "". The patterns
 // are: the same parameter repeated, a new session id in each link, and parameters combined in
 // many ways and orders.
-func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
+func (t *Traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
 	first := true
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, named := strings.Cut(pair, "=")
-		if isSession(name, value) {
+		if IsSession(name, value) {
 			return t.session(site, path+"?"+strings.ToLower(name), value)
 		}
 		if first && !named {
@@ -290,10 +290,10 @@ func (t *traps) endlessQuery(site frontier.Site, path, query string) string {
 		names = bits.RotateLeft64(names, 1) ^ xxh3.HashString(name)
 	}
 	if pair := repeatedPair(query); pair != "" {
-		return "the query repeats " + short(pair)
+		return "the query repeats " + Short(pair)
 	}
 	if t.many(site, path, names, maxShapes) {
-		return fmt.Sprintf("more than %d combinations of parameters under %s", maxShapes, short(path))
+		return fmt.Sprintf("more than %d combinations of parameters under %s", maxShapes, Short(path))
 	}
 	return ""
 }
@@ -316,16 +316,16 @@ func repeatedPair(query string) string {
 
 // session counts a session id in a link under a path. It returns a pattern if the links under
 // the path have more than maxSessions session ids, or else "".
-func (t *traps) session(site frontier.Site, path, id string) string {
+func (t *Traps) session(site frontier.Site, path, id string) string {
 	if t.many(site, path, xxh3.HashString(id), maxSessions) {
-		return fmt.Sprintf("more than %d session ids under %s", maxSessions, short(path))
+		return fmt.Sprintf("more than %d session ids under %s", maxSessions, Short(path))
 	}
 	return ""
 }
 
 // many reports whether a path of a site has more different values than the given limit,
 // counting this value. It remembers the value, unless it returns true.
-func (t *traps) many(site frontier.Site, path string, value uint64, most int) bool {
+func (t *Traps) many(site frontier.Site, path string, value uint64, most int) bool {
 	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -341,3 +341,17 @@ func (t *traps) many(site frontier.Site, path string, value uint64, most int) bo
 	t.spaces[key] = append(seen, value)
 	return false
 }
+
+// IsSession reports whether a parameter of a query is a session id. It returns false for values
+// with a slash, because a site may use the name sid for the id of a story, such as
+// 24/05/12/1234567.
+func IsSession(name, value string) bool {
+	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
+		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")
+}
+
+// MaxShort is the most bytes of a URL that messages and summaries show.
+const MaxShort = 256
+
+// Short returns the beginning of a URL, for messages and summaries.
+func Short(url string) string { return url[:min(len(url), MaxShort)] }
