@@ -212,7 +212,7 @@ func TestEachClockHasItsPlaces(t *testing.T) {
 		case "internal/crawllog/crawllog.go":
 			_, log, _ = strings.Cut(f.Doc.Text(), "clock:NAME")
 			log, _, _ = strings.Cut(log, "since:TIME")
-		case "storage/internal/state/records.go", "frontier/clock.go":
+		case "internal/state/records.go", "frontier/clock.go":
 			ast.Inspect(f, func(n ast.Node) bool {
 				spec, ok := n.(*ast.ValueSpec)
 				if !ok {
@@ -239,7 +239,7 @@ func TestEachClockHasItsPlaces(t *testing.T) {
 	}
 	for name, word := range clocks {
 		if !numbered[name] {
-			t.Errorf("%s has no number: storage/internal/state/records.go, clockCodes", name)
+			t.Errorf("%s has no number: internal/state/records.go, clockCodes", name)
 		}
 		if !queued[name] && !strings.Contains(string(outputs), "`"+word+"`") {
 			t.Errorf("docs/reference/outputs.md does not say what the clock %s is", word)

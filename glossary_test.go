@@ -17,8 +17,8 @@ import (
 
 // notOutputs are files whose names in JSON are in no output: they are in records of state.db,
 // in temporary files, and in what two processes send to each other about a crawl.
-var notOutputs = strings.Fields(`cmd/crawl/internal/control/query.go crawler/sitesettings.go crawler/statusdir.go internal/diff/facts.go
-	storage/internal/state/mark.go storage/purge_journal.go storage/repair.go`)
+var notOutputs = strings.Fields(`cmd/crawl/internal/control/query.go internal/kept/sites.go crawler/statusdir.go internal/diff/facts.go
+	internal/state/mark.go internal/store/purge_journal.go internal/store/repair.go`)
 
 // jsonKinds are patterns of Go types, and what these are in JSON.
 var jsonKinds = []struct{ pattern, kind string }{

@@ -11,13 +11,13 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // accountOf returns the account of the crawl in dir, which is closed at the end of the test.
 func accountOf(t *testing.T, dir string) *account.Account {
 	t.Helper()
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestCodesDependOnTheSettingsOfTheLastRun(t *testing.T) {
 // A running crawl can give account, and neither waits for the other.
 func TestARunningCrawlGivesAccount(t *testing.T) {
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,13 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Account.Explain says why a URL was not fetched, after the crawl has ended.
 func ExampleAccount_Explain() {
 	const dir = "news.crawl"
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		log.Fatal(err)
 	}

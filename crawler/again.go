@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // again sets in res the time at which an entry will be fetched again after this visit. p is the
@@ -59,7 +59,7 @@ func (r *recollection) changed(p *Page) bool {
 // bodyOf returns where the WARC record is that has the body of a visit. This is the record of
 // the visit itself. But if that record only refers to the same body of an earlier visit, it is
 // the record of the earlier visit. If the record is not known, bodyOf returns the zero Place.
-func (r *recollection) bodyOf(v *storage.Visit) frontier.Place {
+func (r *recollection) bodyOf(v *store.Visit) frontier.Place {
 	switch {
 	case v.Answer == nil:
 	case !v.Repeats:

@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/export"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const (
@@ -77,7 +77,7 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 					return
 				}
 				lines := 0
-				for _, err := range storage.ReadPages(t.Context(), e.dir) {
+				for _, err := range store.ReadPages(t.Context(), e.dir) {
 					if lines++; err != nil {
 						t.Error(err)
 					}
@@ -259,7 +259,7 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 			}
 		}
 		w.AssertPolite()
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -330,7 +330,7 @@ func TestAnOwnCaptureThatCannotBeRead(t *testing.T) {
 		shelf := newShelf(e.web.Site("http://a.example"))
 		shelf.put("/", resource{body: filler, etag: `"1"`})
 		e.run(days, weekly, nil)
-		files, err := storage.ArchiveFiles(dir)
+		files, err := store.ArchiveFiles(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,18 +402,18 @@ func TestEachVisitHasItsCapture(t *testing.T) {
 		if rows["http://a.example/"] != 5 || rows["http://a.example/2"] != 5 || revisits != 7 {
 			t.Errorf("rows: %v, %d of revisits", rows, revisits)
 		}
-		index, err := os.ReadFile(filepath.Join(e.dir, storage.IndexFile))
+		index, err := os.ReadFile(filepath.Join(e.dir, store.IndexFile))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if n := strings.Count(string(index), `"url":"http://a.example/2"`); n != 5 {
 			t.Errorf("%d lines of the index\n%s", n, index)
 		}
-		if err := os.Rename(filepath.Join(e.dir, storage.IndexFile), filepath.Join(e.dir, "aside")); err != nil {
+		if err := os.Rename(filepath.Join(e.dir, store.IndexFile), filepath.Join(e.dir, "aside")); err != nil {
 			t.Fatal(err)
 		}
-		defer os.Rename(filepath.Join(e.dir, "aside"), filepath.Join(e.dir, storage.IndexFile))
-		r, err := storage.OpenReader(e.dir)
+		defer os.Rename(filepath.Join(e.dir, "aside"), filepath.Join(e.dir, store.IndexFile))
+		r, err := store.OpenReader(e.dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const (
@@ -73,7 +73,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	k := newKiller(t, "endless", new(restlessWeb), "PERMESSO_ENDLESS_KILLS", "6")
 	for range k.kills {
 		k.kill(dir, 150)
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
 		s, err := crawler.ReadStatus(dir)
@@ -89,7 +89,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	}
 	k.end(dir)
 	lines, changed := map[string]int{}, map[string]int{}
-	for p, err := range storage.ReadPages(t.Context(), dir) {
+	for p, err := range store.ReadPages(t.Context(), dir) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 			changed[p.URL]++
 		}
 	}
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 	if most := k.kills * endlessSites; again > most { // visits that were running at a kill
 		t.Errorf("%d visits are written and not known, want %d at most", again, most)
 	}
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 	if report, err := audit.Dir(dir, audit.Options{}); err != nil || !report.Clean() {

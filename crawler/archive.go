@@ -12,17 +12,17 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // archive returns the options of the WARC files of the crawl; nil if none are written.
-func (o *Options) archive() *storage.Archive {
+func (o *Options) archive() *store.Archive {
 	if !o.writes(OutputWARC) {
 		return nil
 	}
 	hostname, _ := os.Hostname() // empty if unknown
-	return &storage.Archive{
+	return &store.Archive{
 		MaxSize: o.MaxArchive,
 		Info: warc.Info{
 			Software: "permesso/" + Version, Robots: "RFC 9309", UserAgent: o.Identity.UserAgent(), From: o.Identity.From(),
@@ -47,14 +47,14 @@ func partOf(dir string) string {
 //
 // db is the storage of the visit; if it is nil, nothing is written. The parameter before has
 // what earlier visits of the URL of e have stored.
-func (j *job) store(db *storage.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
+func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
 	if before.capture != nil { // so that the memory of the capture is freed even if the program keeps the page, which refers to the capture, too
 		defer before.capture.Release()
 	}
 	if db == nil {
 		return nil
 	}
-	var v storage.Visit
+	var v store.Visit
 	if !before.plain { // plain: the capture could not be used, so no record may refer to it
 		v.Before = before.capture
 	}
@@ -175,7 +175,7 @@ func (p *Page) names() []warc.Field {
 func (p *Page) changes() []warc.Field {
 	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
 	if p.texts {
-		fields = append(fields, warc.Field{Name: storage.FieldTextDigest, Value: p.TextDigest()})
+		fields = append(fields, warc.Field{Name: store.FieldTextDigest, Value: p.TextDigest()})
 	}
 	return fields
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -36,7 +36,7 @@ type capture struct {
 func captures(t *testing.T, dir string) map[string]capture {
 	t.Helper()
 	found := map[string]capture{}
-	files, err := filepath.Glob(filepath.Join(dir, storage.ArchiveDir, "*.warc.gz"))
+	files, err := filepath.Glob(filepath.Join(dir, store.ArchiveDir, "*.warc.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 
 	// The index, pages.jsonl and the records agree.
 	index := map[string]*cdxj.Entry{}
-	raw, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
+	raw, err := os.ReadFile(filepath.Join(dir, store.IndexFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 		index[e.URL] = e
-		f, err := os.Open(filepath.Join(dir, storage.ArchiveDir, e.Filename))
+		f, err := os.Open(filepath.Join(dir, store.ArchiveDir, e.Filename))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,17 +183,17 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 			t.Errorf("page %+v\nindex %+v", p, e)
 		}
 	}
-	if v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil || v.Records < 3*len(lines) {
+	if v, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil || v.Records < 3*len(lines) {
 		t.Errorf("%+v, %v", v, err)
 	}
 
 	graph := map[string]string{}
-	raw, err = os.ReadFile(filepath.Join(dir, storage.LinksFile))
+	raw, err = os.ReadFile(filepath.Join(dir, store.LinksFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(raw) {
-		var l storage.LinkRecord
+		var l store.LinkRecord
 		if err := json.Unmarshal(line, &l); err != nil {
 			t.Fatal(err)
 		}
@@ -230,13 +230,13 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []string{dir, killed} {
-			open, err := filepath.Glob(filepath.Join(d, storage.ArchiveDir, "*.open"))
+			open, err := filepath.Glob(filepath.Join(d, store.ArchiveDir, "*.open"))
 			if err != nil || len(open) > 0 != (d == killed) {
 				t.Errorf("%s: still open: %v, %v", d, open, err)
 			}
 		}
 		// There is something at the end that was never committed.
-		open, _ := filepath.Glob(filepath.Join(killed, storage.ArchiveDir, "*.open"))
+		open, _ := filepath.Glob(filepath.Join(killed, store.ArchiveDir, "*.open"))
 		f, err := os.OpenFile(open[len(open)-1], os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 		f.Close()
 		crawl(t, w, func(o *crawler.Options) { o.Dir = killed }, "http://a.example/")
 	})
-	files, err := filepath.Glob(filepath.Join(dir, storage.ArchiveDir, "*.warc.gz"))
+	files, err := filepath.Glob(filepath.Join(dir, store.ArchiveDir, "*.warc.gz"))
 	if err != nil || len(files) < 3 {
 		t.Errorf("files of at most 2,000 bytes: %v, %v", files, err)
 	}
@@ -253,7 +253,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 		if len(captures(t, d)) < 6 {
 			t.Errorf("%s holds %v", d, captures(t, d))
 		}
-		if _, err := storage.Verify(t.Context(), d, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), d, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -276,11 +276,11 @@ func TestNoAnswerEndsTheCrawl(t *testing.T) {
 			t.Errorf("%d fetched", sum.Fetched)
 		}
 	})
-	raw, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
+	raw, err := os.ReadFile(filepath.Join(dir, store.IndexFile))
 	if lines := strings.Count(string(raw), "\n"); err != nil || lines != 5 {
 		t.Errorf("%d lines in the index, %v", lines, err)
 	}
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func TestLastRunReturnsItsSettings(t *testing.T) {
@@ -19,12 +20,12 @@ func TestLastRunReturnsItsSettings(t *testing.T) {
 			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Delay = dir, delay }, "http://a.example/")
 		}
 	})
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	id, settings, err := crawler.LastRun(r)
+	id, settings, err := kept.Asked(r)
 	if err != nil || id.Token != "benchbot" || settings["delay"] != "3s" || settings["ip-delay"] != "250ms" {
 		t.Errorf("%+v, %v, %v", id, settings, err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // shelves returns a web of sites with a row of pages each. Each page names two books.
@@ -275,7 +275,7 @@ func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c 
 	if sum := c.Summary(); stop <= 0 && how != nil && sum.End != crawler.EndStopped {
 		t.Errorf("the crawl ended: %v", sum)
 	}
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("storage.Verify: %v", err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("store.Verify: %v", err) }); err != nil {
 		t.Error(err)
 	}
 	return taken, left
@@ -463,7 +463,7 @@ func TestParseRetriesAndStops(t *testing.T) {
 func TestADirectoryThatCannotBeOpenedEndsTheLoop(t *testing.T) {
 	w, dir := crawltest.New(t), t.TempDir()
 	w.Site("http://s0.example").Default(func(http.ResponseWriter, *http.Request) { t.Error("something was asked") })
-	holder, err := storage.Open(dir, storage.Options{})
+	holder, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,7 +471,7 @@ func TestADirectoryThatCannotBeOpenedEndsTheLoop(t *testing.T) {
 	c := newCrawl(t, w, func(o *crawler.Options) { o.Dir = dir }, seedsOf(1)...)
 	n := 0
 	for rows, err := range crawler.Batches(t.Context(), c, 4, 0, books) {
-		var used *storage.InUseError
+		var used *store.InUseError
 		if n++; rows != nil || !errors.As(err, &used) {
 			t.Errorf("got %q, %v", rows, err)
 		}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const (
@@ -126,7 +126,7 @@ func TestKillsLoseNoRow(t *testing.T) {
 	if rows := killedRows * len(w.pages); lost > 0 || len(written) != rows {
 		t.Errorf("%d rows of %d, %d lost", len(written), rows, lost)
 	}
-	if _, err := storage.Verify(t.Context(), filepath.Join(dir, "crawl.d"), func(err error) { t.Errorf("storage.Verify: %v", err) }); err != nil {
+	if _, err := store.Verify(t.Context(), filepath.Join(dir, "crawl.d"), func(err error) { t.Errorf("store.Verify: %v", err) }); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d rows of %d pages after %d kills; %d came again", len(written), len(w.pages), k.kills, again)

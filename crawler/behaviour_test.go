@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A page whose body ends early is requested three times, and then kept up to where it ended.
@@ -49,7 +49,7 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 		if row := tableOf(t, dir)["/cut"]; row == nil || row.Truncated != "disconnect" || row.Fate != export.Fetched || row.WARCFile == "" || row.Links == nil || *row.Links != 1 {
 			t.Errorf("the row of the page: %+v", row)
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // The canonical URL of a page is passed to the handler, and kept in pages.jsonl and in the
@@ -63,7 +63,7 @@ func TestCanonicalURLsAreKept(t *testing.T) {
 		}
 		for _, kept := range []string{"both", "archive"} {
 			if kept == "archive" {
-				if err := os.Remove(filepath.Join(dir, storage.PagesFile)); err != nil {
+				if err := os.Remove(filepath.Join(dir, store.PagesFile)); err != nil {
 					t.Fatal(err)
 				}
 			}

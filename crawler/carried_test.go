@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A new crawl has what sites requested in the previous one: their rest, by wall-clock time,
@@ -56,7 +56,7 @@ func TestRestsAndRobotsAreCarriedOver(t *testing.T) {
 			if got := first.Sub(began).Round(time.Minute); got != c.rest || rules != c.robots {
 				t.Errorf("%s: asked after %v, want %v; robots.txt %q, want %q", name, got, c.rest, rules, c.robots)
 			}
-			r, err := storage.OpenReader(s.dir(2))
+			r, err := store.OpenReader(s.dir(2))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestNothingIsCarriedIntoAResumedCrawl(t *testing.T) {
 		if fmt.Sprint(carried) != "[1 0]" || len(s.last) != 1 {
 			t.Errorf("carried %v, pages %v", carried, s.last)
 		}
-		log, err := os.ReadFile(filepath.Join(s.dir(2), storage.LogFile))
+		log, err := os.ReadFile(filepath.Join(s.dir(2), store.LogFile))
 		if err != nil || bytes.Count(log, []byte("carried:1")) != 1 {
 			t.Errorf("the log: %v\n%s", err, log)
 		}
@@ -170,7 +170,7 @@ func TestAStateThatCannotBeReadCarriesNothing(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler, etag: `"1"`})
 		s.crawl()
-		state := filepath.Join(s.dir(1), storage.StateFile)
+		state := filepath.Join(s.dir(1), store.StateFile)
 		raw, err := os.ReadFile(state)
 		if err != nil {
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // carry copies from the previous crawl into a new one what the sites have asked of crawlers:
@@ -22,9 +22,9 @@ func (c *Crawler) carry() (copies int, err error) {
 	if c.opts.Previous == "" {
 		return 0, nil
 	}
-	before, err := storage.OpenReader(c.opts.Previous)
-	var inUse *storage.InUseError
-	var purge *storage.PurgeError
+	before, err := store.OpenReader(c.opts.Previous)
+	var inUse *store.InUseError
+	var purge *store.PurgeError
 	if errors.As(err, &inUse) || errors.As(err, &purge) {
 		return 0, err
 	}
@@ -51,7 +51,7 @@ func (c *Crawler) notCarried(err error) {
 
 // A carrier copies data of the previous crawl into a new one.
 type carrier struct {
-	db        *storage.DB
+	db        *store.DB
 	now       time.Time
 	copies    int
 	submitted int
@@ -64,7 +64,7 @@ var errCarrier = errors.New("crawler: the new crawl takes nothing more")
 // clocks copies the clocks that still matter. They are the clocks of sites that must not get a
 // request yet or have failed lately. Of the clocks that several sites share, they are those
 // that forbid requests now. An error is one of the previous crawl.
-func (c *carrier) clocks(before *storage.Reader) error {
+func (c *carrier) clocks(before *store.Reader) error {
 	for st, err := range before.Sites() {
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (c *carrier) submit(done frontier.Completion) error {
 }
 
 // rules copies the last robots.txt of each site. An error is one of the previous crawl.
-func (c *carrier) rules(before *storage.Reader) error {
+func (c *carrier) rules(before *store.Reader) error {
 	for site, err := range before.Names() {
 		if err != nil {
 			return err

@@ -14,22 +14,22 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/extract"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // pagesIn returns the lines of pages.jsonl, the last one of each URL.
-func pagesIn(t *testing.T, dir string) map[string]storage.PageRecord {
+func pagesIn(t *testing.T, dir string) map[string]store.PageRecord {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, storage.PagesFile))
+	f, err := os.Open(filepath.Join(dir, store.PagesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	pages := map[string]storage.PageRecord{}
+	pages := map[string]store.PageRecord{}
 	lines := bufio.NewScanner(f)
 	for lines.Buffer(nil, 64<<20); lines.Scan(); {
-		var p storage.PageRecord
+		var p store.PageRecord
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestTextDigestsAreKeptWithPages(t *testing.T) {
 func textDigests(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	files, err := storage.ArchiveFiles(dir)
+	files, err := store.ArchiveFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // changed returns the settings that are reported as changed when a crawl that was begun with
@@ -198,7 +198,7 @@ func TestFilesOfEachOutput(t *testing.T) {
 			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, test.output }, "http://a.example/")
 		})
 		var got []string
-		for _, name := range []string{storage.IndexFile, storage.LinksFile, storage.PagesFile, storage.ArchiveDir} {
+		for _, name := range []string{store.IndexFile, store.LinksFile, store.PagesFile, store.ArchiveDir} {
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && (info.IsDir() || info.Size() > 0) {
 				got = append(got, name)
 			}
@@ -206,7 +206,7 @@ func TestFilesOfEachOutput(t *testing.T) {
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%q: %q, want %q", test.output, got, test.want)
 		}
-		if !slices.Contains(test.want, storage.PagesFile) {
+		if !slices.Contains(test.want, store.PagesFile) {
 			continue
 		}
 		for _, r := range records(t, dir) {

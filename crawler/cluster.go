@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A clusterOf is the part of this node in a crawl of several nodes. storage.DB.Cluster returns it.
+// A clusterOf is the part of this node in a crawl of several nodes. store.DB.Cluster returns it.
 type clusterOf interface {
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}

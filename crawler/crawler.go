@@ -11,14 +11,15 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/processes"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Keys of the values that a crawl stores about itself.
 const (
-	keyRoot  = "root "              // prefix of URLs at which redirects of a seed ended
-	keyAsked = processes.HistoryKey // the options of the last run
+	keyRoot  = kept.KeyRoot  // prefix of URLs at which redirects of a seed ended
+	keyAsked = kept.KeyAsked // the options of the last run
 )
 
 // A Crawler is one crawl on one machine. It has a job, which fetches single URLs, a frontier,
@@ -33,10 +34,10 @@ type Crawler struct {
 	started  chan struct{}
 	visits   *job
 	frontier *frontier.Frontier
-	db       *storage.DB // nil without Options.Dir
-	rescans  *asked      // the stored options, with Rescan set; nil: there is no rescan
-	revisits bool        // the queue may have entries that wait to be fetched again
-	run      time.Time   // the start of this run, which identifies its stored status
+	db       *store.DB // nil without Options.Dir
+	rescans  *asked    // the stored options, with Rescan set; nil: there is no rescan
+	revisits bool      // the queue may have entries that wait to be fetched again
+	run      time.Time // the start of this run, which identifies its stored status
 
 	// gate is held for reading while seeds are added, so that the directory is not closed
 	// meanwhile. It is locked before mu.
@@ -326,7 +327,7 @@ func (c *Crawler) open(h Handler) error {
 	var err error
 	var restarted time.Time
 	if o.Dir != "" {
-		db, err := storage.Open(o.Dir, storage.Options{
+		db, err := store.Open(o.Dir, store.Options{
 			NoPages: !o.writes(OutputPages) && !o.writes(OutputBodies), Links: o.writes(OutputLinks), Archive: o.archive(),
 			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay, State: o.State, Admit: c.admit,
 		})
@@ -334,8 +335,8 @@ func (c *Crawler) open(h Handler) error {
 			return err
 		}
 		c.db, backlog, restarted = db, db, db.Restarted()
-		deps.Snapshots, deps.DB, deps.cluster = db, func(frontier.Site) *storage.DB { return db }, db.Cluster()
-		if deps.ownSites, err = keepsSites(db); err != nil {
+		deps.Snapshots, deps.DB, deps.cluster = db, func(frontier.Site) *store.DB { return db }, db.Cluster()
+		if deps.ownSites, err = kept.Any(db); err != nil {
 			return err
 		}
 	} else {
@@ -420,7 +421,7 @@ func (e *IdentityError) Error() string {
 
 // admit returns an error if the crawl was begun under another identity, or if the previous
 // crawl (Options.Previous) is running or missing. It is called before anything is written.
-func (c *Crawler) admit(was storage.Values) error {
+func (c *Crawler) admit(was store.Values) error {
 	var old asked
 	known, err := was.Get(keyAsked, &old)
 	if err != nil {
@@ -435,7 +436,7 @@ func (c *Crawler) admit(was storage.Values) error {
 		return &IdentityError{c.opts.Dir, old.Identity, c.opts.Identity}
 	}
 	if c.opts.Previous != "" {
-		if _, err := storage.OpenPast(c.opts.Previous); err != nil {
+		if _, err := store.OpenPast(c.opts.Previous); err != nil {
 			return err
 		}
 	}
@@ -521,7 +522,7 @@ func (c *Crawler) widen() (requeued int, err error) {
 		}
 		u, err := frontier.ParseURL(raw)
 		if err != nil {
-			return 0, &storage.DamagedError{Path: filepath.Join(c.db.Dir(), storage.StateFile), Err: err}
+			return 0, &store.DamagedError{Path: filepath.Join(c.db.Dir(), store.StateFile), Err: err}
 		}
 		if err := safely("Scope", func() { c.opts.Scope.Admit(u) }); err != nil {
 			return 0, err
@@ -560,7 +561,7 @@ func (c *Crawler) admitSeeds() error {
 // not found the URL. The URL is written as in Options.Seeds. Options.Rewrite and Options.Same
 // are applied to it. Lookup needs Options.Dir. The errors are those of Records, and an
 // *OptionError for text that is no URL. For the fates of all URLs of a crawl see
-// storage.Records.
+// storage.Reader.
 func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
 	records, err := c.Records()
 	if err != nil {
@@ -580,9 +581,10 @@ func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
 	return records.Fate(u)
 }
 
-// Records returns what the running crawl has committed to its directory. A visit is committed a
-// few hundredths of a second after its end. It fails with ErrEnded if no run is active.
-func (c *Crawler) Records() (*storage.Records, error) {
+// Records returns what the running crawl has committed to its directory, with the methods of a
+// storage.Reader. A visit is committed a few hundredths of a second after its end. It fails with
+// ErrEnded if no run is active.
+func (c *Crawler) Records() (*store.Records, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

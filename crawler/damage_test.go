@@ -20,7 +20,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"go.etcd.io/bbolt"
 )
@@ -158,7 +158,7 @@ var damages = []damage{
 // parts splits a file into its records, pages of memory, or lines.
 func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 	switch {
-	case strings.HasPrefix(name, storage.ArchiveDir):
+	case strings.HasPrefix(name, store.ArchiveDir):
 		r := warc.NewReader(bytes.NewReader(raw))
 		for at := 0; at < len(raw); {
 			rec, err := r.Next()
@@ -173,7 +173,7 @@ func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 			at += int(n)
 		}
 		return all
-	case name == storage.StateFile:
+	case name == store.StateFile:
 		return slices.Collect(slices.Chunk(raw, os.Getpagesize()))
 	}
 	return slices.Collect(bytes.Lines(raw))
@@ -182,11 +182,11 @@ func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 // harmless returns why a damage need not be reported; empty if it must be.
 func harmless(state, file, what string) string {
 	switch {
-	case file == storage.RunFile && what != "removed":
+	case file == store.RunFile && what != "removed":
 		return "it says who held the crawl, for people"
-	case file == storage.IndexFile && state == "killed":
+	case file == store.IndexFile && state == "killed":
 		return "it is that of an earlier run, and the next one makes it anew"
-	case file == storage.LogFile && state == "killed" && what == "record twice":
+	case file == store.LogFile && state == "killed" && what == "record twice":
 		return "it also has requests after the last commit"
 	case state == "killed" && what == "record twice" && !finishedWARC(file):
 		return "nothing counts behind what was committed: the next run cuts it"
@@ -232,7 +232,7 @@ func damagedCrawls(t *testing.T) (all []damagedCrawl) {
 		for name, raw := range c.files {
 			write(t, filepath.Join(dir, name), raw)
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: nothing happened, and %v", c.name, err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: nothing happened, and %v", c.name, err) }); err != nil {
 			t.Fatal(c.name, err)
 		}
 		all = append(all, damagedCrawl{c, dir})
@@ -255,11 +255,11 @@ func (c *damagedCrawl) verify(t *testing.T, name, what string, is []byte) {
 		write(t, filepath.Join(dir, name), is)
 	}
 	var found []error
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { found = append(found, err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { found = append(found, err) }); err != nil {
 		found = append(found, err)
 	}
 	why := harmless(c.name, name, what)
-	if len(found) == 0 && name == storage.StateFile && rows(t, filepath.Join(dir, name)) == rows(t, filepath.Join(c.base, name)) {
+	if len(found) == 0 && name == store.StateFile && rows(t, filepath.Join(dir, name)) == rows(t, filepath.Join(c.base, name)) {
 		why = "no row of it was touched: those are pages that are not in use"
 	}
 	named := slices.ContainsFunc(found, func(err error) bool { return strings.Contains(err.Error(), strings.TrimSuffix(name, ".open")) })
@@ -298,7 +298,7 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 		if !slices.Contains([]string{"removed", "emptied", "halved", "byte in the middle", "last byte", "record taken out"}, d.name) {
 			continue
 		}
-		for i, options := range []storage.Options{{Links: true}, {Links: true, Archive: &storage.Archive{}}, {Links: true}} {
+		for i, options := range []store.Options{{Links: true}, {Links: true, Archive: &store.Archive{}}, {Links: true}} {
 			dir := t.TempDir()
 			for name, raw := range c.files {
 				if strings.HasPrefix(name, "index.") {
@@ -309,14 +309,14 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 				}
 			}
 			if i == 2 { // or by an explicit call, before a run continues
-				if _, err := storage.MakeIndex(t.Context(), dir, func(err error) { t.Error(d.name, err) }); err != nil {
+				if _, err := store.MakeIndex(t.Context(), dir, func(err error) { t.Error(d.name, err) }); err != nil {
 					t.Fatal(d.name, err)
 				}
-				if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
+				if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
 					t.Error(d.name, err)
 				}
 			}
-			db, err := storage.Open(dir, options)
+			db, err := store.Open(dir, options)
 			if err != nil {
 				t.Fatal(d.name, err)
 			}
@@ -326,7 +326,7 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 			if err := db.Close(); err != nil {
 				t.Fatal(d.name, err)
 			}
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", d.name, err) }); err != nil {
 				t.Error(d.name, err)
 			}
 		}
@@ -337,7 +337,7 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 // changes nothing.
 func TestFilesWithoutALastLineAreNotAppendedTo(t *testing.T) {
 	c := crawlCopies(t)[1]
-	for _, name := range []string{storage.PagesFile, storage.LinksFile} {
+	for _, name := range []string{store.PagesFile, store.LinksFile} {
 		dir := t.TempDir()
 		for n, raw := range c.files {
 			if n == name {
@@ -346,12 +346,12 @@ func TestFilesWithoutALastLineAreNotAppendedTo(t *testing.T) {
 			write(t, filepath.Join(dir, n), raw)
 		}
 		was := readDir(t, dir)
-		var damaged *storage.DamagedError
-		if _, err := storage.Open(dir, storage.Options{Links: true}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != name {
+		var damaged *store.DamagedError
+		if _, err := store.Open(dir, store.Options{Links: true}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != name {
 			t.Errorf("%s: %v", name, err)
 		}
 		for n, is := range readDir(t, dir) {
-			if n != storage.StateFile && !bytes.Equal(is, was[n]) {
+			if n != store.StateFile && !bytes.Equal(is, was[n]) {
 				t.Errorf("%s: %s was changed", name, n)
 			}
 		}

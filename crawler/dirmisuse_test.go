@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func must(t *testing.T, err error) {
@@ -42,10 +42,10 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 		"a huge path":       func(_ *testing.T, dir string) string { return dir + strings.Repeat("/x", 1<<13) },
 		"a circle of links": func(t *testing.T, dir string) string { must(t, os.Symlink(dir, dir)); return dir },
 		"a file for a state": func(t *testing.T, dir string) string {
-			return with(t, dir, storage.StateFile, strings.Repeat("no state\n", 1<<12))
+			return with(t, dir, store.StateFile, strings.Repeat("no state\n", 1<<12))
 		},
 		"a directory for a state": func(t *testing.T, dir string) string {
-			must(t, os.MkdirAll(filepath.Join(dir, storage.StateFile, "x"), 0o700))
+			must(t, os.MkdirAll(filepath.Join(dir, store.StateFile, "x"), 0o700))
 			return dir
 		},
 		"a directory for a log": func(t *testing.T, dir string) string {
@@ -53,7 +53,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 			return dir
 		},
 		"a directory for the pages": func(t *testing.T, dir string) string {
-			must(t, os.MkdirAll(filepath.Join(dir, storage.PagesFile, "x"), 0o700))
+			must(t, os.MkdirAll(filepath.Join(dir, store.PagesFile, "x"), 0o700))
 			return dir
 		},
 		"a file for the archive": func(t *testing.T, dir string) string { return with(t, dir, "warc", "x") },
@@ -109,7 +109,7 @@ func TestDirectoriesThatAreLost(t *testing.T) {
 				must(t, os.RemoveAll(filepath.Join(dir, f.Name())))
 			}
 		},
-		"its state deleted":   func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, storage.StateFile))) },
+		"its state deleted":   func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, store.StateFile))) },
 		"its state cut":       func(t *testing.T, dir string) { must(t, os.Truncate(filepath.Join(dir, "crawl.log"), 0)) },
 		"its archive deleted": func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, "warc"))) },
 		"its archive, a file": func(t *testing.T, dir string) {
@@ -118,7 +118,7 @@ func TestDirectoriesThatAreLost(t *testing.T) {
 		},
 		"another run": func(t *testing.T, dir string) {
 			c := newCrawl(t, crawltest.New(t), func(o *crawler.Options) { o.Dir = dir }, "http://a.example/0")
-			var used *storage.InUseError
+			var used *store.InUseError
 			if err := c.Run(t.Context(), nil); !errors.As(err, &used) {
 				t.Errorf("another run: %v", err)
 			}

@@ -32,8 +32,8 @@
 //     [Crawler.Pause], [Crawler.Slow], [Crawler.Exclude], [Crawler.Stop].
 //   - To learn what could not be fetched, and why: [Crawler.Summary], [Crawler.Left],
 //     [Hooks.OnSkip].
-//   - To use the results of a crawl that does not run: [ReadPages], [ReadStatus], [LastRun],
-//     [Purge], and package storage.
+//   - To use the results of a crawl that does not run: [ReadPages], [ReadStatus], and
+//     package storage.
 //   - To crawl without end: [Options.Revisit] and package revisit.
 //   - To test a job or a Handler: package crawltest.
 //
@@ -68,7 +68,7 @@
 // one site one after the other, and pages of several sites at the same time. The functions in the
 // options are also called for several sites at the same time: they must be quick and safe for
 // concurrent use. A [Page] is valid until its Handler returns, and must be used by one goroutine at
-// a time. An [OptOutList] is safe for concurrent use, a [Filter] is not.
+// a time. An [OptOutList] is safe for concurrent use.
 //
 // # Sources
 //
@@ -88,8 +88,8 @@ package crawler
 // a run. scope.go and links.go decide which links are followed; hooks.go calls the program's
 // functions. siteoptions.go has the options of a single site, sites.go looks them up, and
 // sitesbyhost.go makes them from a table. sitemaps.go queues the sitemaps that robots.txt
-// names, and sitemapcounts.go counts what they list. traps.go and repeats.go refuse links into
-// endless spaces of URLs. page.go is what a Handler gets, newpage.go makes a Page without
+// names, and sitemapcounts.go counts what they list. repeats.go finds pages with the
+// same body, and package internal/admit links into endless spaces of URLs. page.go is what a Handler gets, newpage.go makes a Page without
 // fetching it, follow.go queues the URLs that a Handler follows, and tags.go passes a page to
 // the Handler for its tag. batches.go is a crawl as a loop. signals.go obeys statements of
 // owners about the use of pages. archive.go and log.go record requests and answers. left.go
@@ -97,4 +97,4 @@ package crawler
 // run differ from those of the run before. rescan.go reads the links of archived pages again.
 //
 // stored.go reads the options of the last run of a crawl. admission.go says which URLs may
-// enter a crawl.
+// enter a crawl, by the rules of package internal/admit.

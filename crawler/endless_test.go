@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // An endless crawl is a crawl of pages that change, in virtual time.
@@ -57,7 +57,7 @@ func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf))
 // whole checks that all files of a crawl are consistent.
 func (e *endless) whole() {
 	e.t.Helper()
-	if _, err := storage.Verify(context.Background(), e.dir, func(err error) { e.t.Error(err) }); err != nil {
+	if _, err := store.Verify(context.Background(), e.dir, func(err error) { e.t.Error(err) }); err != nil {
 		e.t.Error(err)
 	}
 	report, err := audit.Dir(e.dir, audit.Options{})
@@ -84,7 +84,7 @@ func (e *endless) whole() {
 // figuresOf computes the figures of a crawl from its URLs.
 func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 	t.Helper()
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func (e *endless) expect(target, visits string) {
 // listedIn returns the codes of the URLs of a crawl, by target.
 func listedIn(t *testing.T, dir string) map[string]account.Listed {
 	t.Helper()
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

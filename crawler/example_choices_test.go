@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -45,20 +44,6 @@ func ExampleTogether() {
 	}
 	fmt.Println(same(u))
 	// Output: https://example.org/a/?a=1&b=2
-}
-
-func ExampleOptOutList() {
-	list, err := crawler.ReadOptOutList(strings.NewReader("example.org # mail of 3 May\n"), "opt-out.txt")
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(list.Len(), list.Has("example.org"), list.Has("www.example.org"))
-	for _, e := range list.Entries() {
-		fmt.Println(e.Place, e.Line, e.Comment)
-	}
-	// Output:
-	// 1 true false
-	// example.org 1 mail of 3 May
 }
 
 // An identity from flags is checked early. New checks it, too.

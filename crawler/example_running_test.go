@@ -7,12 +7,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // optionsFor returns options for a site on this machine, without pauses.
@@ -164,121 +162,21 @@ func ExamplePlanOf() {
 	}
 	for _, s := range plan.Sites {
 		fmt.Println(len(s.Seeds), "seeds,", s.Allowed(), "allowed,", s.Delay, s.DelayBy)
-		fmt.Println("100 pages take at least", s.Least(100))
+		fmt.Println("100 pages take at least", 100*s.Delay)
 	}
 	// Output:
 	// 2 seeds, 1 allowed, 2s own
 	// 100 pages take at least 3m20s
 }
 
-// The settings of a crawl in a directory.
-func ExampleLastRun() {
-	dir := libraryCrawl()
-	defer os.RemoveAll(filepath.Dir(dir))
-	r, err := storage.OpenReader(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Close()
-	id, settings, err := crawler.LastRun(r)
-	fmt.Println(id.Token, settings["scope"], err)
-	// Output: bookbot host <nil>
-}
-
-// Why a URL is not in a crawl, by the settings of its last run.
-func ExampleNewFilter() {
-	dir := libraryCrawl()
-	defer os.RemoveAll(filepath.Dir(dir))
-	r, err := storage.OpenReader(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Close()
-	stored, ok, err := crawler.ReadStored(r)
-	if err != nil || !ok {
-		log.Fatal("no run has begun ", err)
-	}
-	filter := crawler.NewFilter(stored, nil, time.Now())
-	for root, err := range crawler.Roots(r) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		filter.Scope().Admit(root)
-	}
-	u, err := frontier.ParseURL("https://elsewhere.example/")
-	if err != nil {
-		log.Fatal(err)
-	}
-	refusal, err := filter.Refusal(&frontier.Entry{URL: u, Hops: "L", Depth: 1}, nil)
-	fmt.Println(refusal.Code, err)
-	// Output: outside <nil>
-}
-
-// The settings of single sites that a crawl has stored.
-func ExampleReadStoredSites() {
-	dir := libraryCrawl()
-	defer os.RemoveAll(filepath.Dir(dir))
-	r, err := storage.OpenReader(dir)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Close()
-	stored, _, err := crawler.ReadStored(r)
-	if err != nil {
-		log.Fatal(err)
-	}
-	sites, err := crawler.ReadStoredSites(r, stored.Options)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for site, err := range sites.Sites() { // none here
-		if err != nil {
-			log.Fatal(err)
-		}
-		s, err := sites.Of(site)
-		fmt.Println(site, s.Own, s.Reason, err)
-	}
-	s, err := sites.Of("https://example.org")
-	fmt.Println(s.Max.Pages, err)
-	fmt.Println(s.Over(frontier.Spent{Pages: 10_000}))
-	s, err = s.With([]crawler.OwnSetting{{Name: "delay", Value: "5s"}}, "a small server")
-	fmt.Println(s.Delay, s.Reason, err)
-	// Output:
-	// 10000 <nil>
-	// max-host-pages 10000
-	// 5s a small server <nil>
-}
-
-// What a crawl has stored about a host is removed, at the wish of its owner.
-func ExamplePurge() {
-	dir := libraryCrawl()
-	defer os.RemoveAll(filepath.Dir(dir))
-	list, err := crawler.ReadOptOutList(strings.NewReader("127.0.0.1 # mail of 3 May\n"), "opt-out.txt")
-	if err != nil {
-		log.Fatal(err)
-	}
-	p := crawler.Purge{Dir: dir, Places: list}
-	interrupted, _, err := p.Finish(context.Background()) // if an earlier purge was killed
-	if err != nil {
-		log.Fatal(err)
-	}
-	plan, err := p.Plan(context.Background())
-	fmt.Println(interrupted == nil, plan.Pages, err)
-	done, err := p.Run(context.Background())
-	fmt.Println(done.Entries, err)
-	// Output:
-	// true 3 <nil>
-	// 3 <nil>
-}
-
 // A damaged crawl gets back the lines of pages.jsonl that its archive can tell.
 func ExampleArchiveWriter() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
-	if err := os.Truncate(filepath.Join(dir, storage.PagesFile), 0); err != nil {
+	if err := os.Truncate(filepath.Join(dir, store.PagesFile), 0); err != nil {
 		log.Fatal(err)
 	}
-	r, err := storage.NewRepair(context.Background(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	r, err := store.NewRepair(context.Background(), dir, store.RepairOptions{Writer: crawler.ArchiveWriter})
 	if err != nil {
 		log.Fatal(err)
 	}

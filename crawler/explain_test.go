@@ -268,7 +268,7 @@ func TestURLsPutAsideAreExplained(t *testing.T) {
 			}, "http://a.example/")
 		}
 		x := explain(t, accountOf(t, dir), "http://a.example/a")
-		if want := (crawler.Refusal{Code: frontier.Filtered, Detail: "exclude ^http://a.example/a"}); x.Code != frontier.ScopeNarrowed || x.Refusal != want {
+		if want := (account.Refusal{Code: frontier.Filtered, Detail: "exclude ^http://a.example/a"}); x.Code != frontier.ScopeNarrowed || x.Refusal != want {
 			t.Errorf("%s, %+v, want %+v", x.Code, x.Refusal, want)
 		}
 	})

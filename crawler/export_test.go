@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // SetSmallestBounds makes every queue and cache of a crawl as small as possible, and its disk
 // slow.
 func SetSmallestBounds(o *Options, syncDelay time.Duration) {
-	o.bounds = bounds{storage: storage.Bounds{Queue: 1, Links: 1, Bytes: 1}, syncDelay: syncDelay, readAhead: 1, hosts: 1, idle: 1, names: 1, repeated: 1, sites: 1}
+	o.bounds = bounds{storage: store.Bounds{Queue: 1, Links: 1, Bytes: 1}, syncDelay: syncDelay, readAhead: 1, hosts: 1, idle: 1, names: 1, repeated: 1, sites: 1}
 }
 
 // tornQueue fails after the first entry.

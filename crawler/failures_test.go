@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"go.etcd.io/bbolt"
 )
 
@@ -87,7 +87,7 @@ func TestADirectoryThatIsGoneEndsTheCrawl(t *testing.T) {
 		sum, err := try(t, w, func(o *crawler.Options) { o.Dir, o.MaxArchive = dir, 1 },
 			crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 				if p.URL.Target() == "/3" {
-					return os.RemoveAll(filepath.Join(dir, storage.ArchiveDir))
+					return os.RemoveAll(filepath.Join(dir, store.ArchiveDir))
 				}
 				return nil
 			}))
@@ -99,7 +99,7 @@ func TestADirectoryThatIsGoneEndsTheCrawl(t *testing.T) {
 
 // put stores a value in the state of the crawl in dir.
 func put(dir, key string, value any) error {
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func put(dir, key string, value any) error {
 
 // flip damages the first row of a bucket of the state in dir.
 func flip(dir, bucket string) error {
-	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
+	db, err := bbolt.Open(filepath.Join(dir, store.StateFile), 0o644, nil)
 	if err != nil {
 		return err
 	}
@@ -130,15 +130,15 @@ func TestRunsThatDoNotBegin(t *testing.T) {
 		said  string
 	}{
 		{"the state is no state", func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, storage.StateFile), []byte(strings.Repeat("no state ", 10_000)), 0o644)
-		}, nil, storage.StateFile},
-		{"the directory is a file", nil, func(o *crawler.Options) { o.Dir = filepath.Join(o.Dir, storage.StateFile) }, "not a directory"},
+			return os.WriteFile(filepath.Join(dir, store.StateFile), []byte(strings.Repeat("no state ", 10_000)), 0o644)
+		}, nil, store.StateFile},
+		{"the directory is a file", nil, func(o *crawler.Options) { o.Dir = filepath.Join(o.Dir, store.StateFile) }, "not a directory"},
 		{"the archive is a file", func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)), os.WriteFile(filepath.Join(dir, storage.ArchiveDir), nil, 0o644))
-		}, nil, storage.ArchiveDir},
-		{"what it was asked to be is damaged", func(dir string) error { return put(dir, "job", "no job") }, nil, storage.StateFile},
-		{"a root is damaged", func(dir string) error { return put(dir, "root not a URL", true) }, nil, storage.StateFile},
-		{"a site is damaged", func(dir string) error { return flip(dir, "states") }, nil, storage.StateFile},
+			return errors.Join(os.RemoveAll(filepath.Join(dir, store.ArchiveDir)), os.WriteFile(filepath.Join(dir, store.ArchiveDir), nil, 0o644))
+		}, nil, store.ArchiveDir},
+		{"what it was asked to be is damaged", func(dir string) error { return put(dir, "job", "no job") }, nil, store.StateFile},
+		{"a root is damaged", func(dir string) error { return put(dir, "root not a URL", true) }, nil, store.StateFile},
+		{"a site is damaged", func(dir string) error { return flip(dir, "states") }, nil, store.StateFile},
 		{"another token", nil, func(o *crawler.Options) { o.Identity.Token = "otherbot" }, "not as otherbot ("},
 		{"another contact", nil, func(o *crawler.Options) { o.Identity.Contact = "https://example.org/other" }, "not as benchbot (https://example.org/other)"},
 	} {
@@ -303,7 +303,7 @@ func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
 		if _, err := try(t, w, bare, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, storage.ArchiveDir), nil, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, store.ArchiveDir), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Budget: crawler.Budget{MaxTime: time.Hour}, Keep: crawler.Keep{Rescan: true}}

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -193,7 +193,7 @@ func TestWhatScopesHold(t *testing.T) {
 
 // answered crawls n pages that h answers, and calls look with each one in the handler. It
 // returns their lines in pages.jsonl.
-func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look func(i int, p *crawler.Page)) []storage.PageRecord {
+func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look func(i int, p *crawler.Page)) []store.PageRecord {
 	t.Helper()
 	dir := t.TempDir()
 	path := func(i int) string { return fmt.Sprintf("/%d", i) }
@@ -218,7 +218,7 @@ func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look f
 			t.Fatal(err)
 		}
 	})
-	lines := make([]storage.PageRecord, n)
+	lines := make([]store.PageRecord, n)
 	for _, r := range records(t, dir) {
 		for i := range lines {
 			if r.URL == "http://a.example"+path(i) {
@@ -351,7 +351,7 @@ func TestLinesOfTheLinkGraph(t *testing.T) {
 		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{crawler.OutputLinks} }, "http://a.example/")
 		w.AssertNeverFetched("http://a.example/i.gif")
 	})
-	raw, err := os.ReadFile(filepath.Join(dir, storage.LinksFile))
+	raw, err := os.ReadFile(filepath.Join(dir, store.LinksFile))
 	want := `{"from":"http://a.example/","to":"http://a.example/1","hop":"L","where":"a/href","rel":"nofollow me","text":"1"}
 {"from":"http://a.example/","to":"http://a.example/i.gif","hop":"E","where":"img/src"}
 {"from":"http://a.example/","to":"http://a.example/go","hop":"L","where":"a/href","lang":"de","text":"g o"}
@@ -366,7 +366,7 @@ func TestLinesOfTheLinkGraph(t *testing.T) {
 // and the fields in their blocks.
 func archivedRecords(t *testing.T, dir string) (all []map[string]string) {
 	t.Helper()
-	files, err := storage.ArchiveFiles(dir)
+	files, err := store.ArchiveFiles(dir)
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}

@@ -4,13 +4,13 @@ import (
 	"sync"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // givenTags are the tags that handlers have given to links. An entry that was queued before its
 // URL got a tag, for example because a sitemap named it, gets the tag when it is visited.
 type givenTags struct {
-	db func(frontier.Site) *storage.DB // where the tags are stored; nil: in byKey
+	db func(frontier.Site) *store.DB // where the tags are stored; nil: in byKey
 
 	mu    sync.Mutex
 	byKey map[string]string // tags by frontier.Entry.Key
@@ -34,7 +34,7 @@ func (g *givenTags) put(entries []frontier.Entry) error {
 }
 
 // retag sets the tag of e, which is about to be visited. db is the storage of its site, or nil.
-func (g *givenTags) retag(db *storage.DB, e *frontier.Entry) error {
+func (g *givenTags) retag(db *store.DB, e *frontier.Entry) error {
 	switch {
 	case e.Hops == "":
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A page that is queued, because a sitemap or another page names it, has the tag with which a
@@ -122,7 +122,7 @@ func testGivenTag(t *testing.T, kept bool, dir, seedTag, way string) {
 // so many sitemaps.
 func checkKeptTags(t *testing.T, dir string, lists int, want map[string]string) {
 	t.Helper()
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func checkKeptTags(t *testing.T, dir string, lists int, want map[string]string) 
 		t.Errorf("kept are, with %d sitemaps\n%.300v, want\n%.300v", sitemaps, got, want)
 	}
 	written := map[string]string{}
-	for p, err := range storage.ReadPages(t.Context(), dir) {
+	for p, err := range store.ReadPages(t.Context(), dir) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -87,7 +87,7 @@ var (
 // The exact lines of the log, one of each kind.
 func TestGoldenLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		raw, err := os.ReadFile(filepath.Join(golden(t), storage.LogFile))
+		raw, err := os.ReadFile(filepath.Join(golden(t), store.LogFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,21 +115,21 @@ func compareGolden(t *testing.T, name, is string) {
 
 // Parts of pages and records that differ between runs.
 var (
-	uuids  = regexp.MustCompile(`urn:uuid:[0-9a-f-]{36}`)
-	places = regexp.MustCompile(`"warc":"001-20000101000000-00000.warc.gz","offset":\d+,"length":\d+`)
-	varied = regexp.MustCompile(`(?m)^(WARC-Block-Digest|Content-Length|hostname|software|operator): .*\n`)
+	uuids    = regexp.MustCompile(`urn:uuid:[0-9a-f-]{36}`)
+	placedAt = regexp.MustCompile(`"warc":"001-20000101000000-00000.warc.gz","offset":\d+,"length":\d+`)
+	varied   = regexp.MustCompile(`(?m)^(WARC-Block-Digest|Content-Length|hostname|software|operator): .*\n`)
 )
 
 // The exact lines of pages.jsonl. Answers that are requested again are not in it.
 func TestGoldenPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		raw, err := os.ReadFile(filepath.Join(golden(t), storage.PagesFile))
+		raw, err := os.ReadFile(filepath.Join(golden(t), store.PagesFile))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var lines []string
 		for line := range strings.Lines(string(raw)) {
-			lines = append(lines, places.ReplaceAllString(instants.ReplaceAllString(line, "T"), `"warc":"W"`))
+			lines = append(lines, placedAt.ReplaceAllString(instants.ReplaceAllString(line, "T"), `"warc":"W"`))
 		}
 		slices.Sort(lines)
 		compareGolden(t, "golden.pages.jsonl", strings.Join(lines, ""))
@@ -139,7 +139,7 @@ func TestGoldenPages(t *testing.T) {
 // The exact records of the archive, including their blocks of fields.
 func TestGoldenArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		files, err := filepath.Glob(filepath.Join(golden(t), storage.ArchiveDir, "*.warc.gz"))
+		files, err := filepath.Glob(filepath.Join(golden(t), store.ArchiveDir, "*.warc.gz"))
 		if err != nil || len(files) != 1 {
 			t.Fatal(files, err)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -103,7 +103,7 @@ func TestPagesFetchedWithHEADHaveNoLinks(t *testing.T) {
 			t.Errorf("a rescan asks %v", got[len(want):])
 		}
 	})
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 		t.Error(err)
 	}
 	logged := logLines(t, dir)
@@ -136,7 +136,7 @@ func TestPagesFetchedWithHEADHaveNoLinks(t *testing.T) {
 // checkHeadRecords checks the records of HEAD requests in the archive and in the index.
 func checkHeadRecords(t *testing.T, dir string) {
 	t.Helper()
-	index, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
+	index, err := os.ReadFile(filepath.Join(dir, store.IndexFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func checkHeadRecords(t *testing.T, dir string) {
 			t.Errorf("the index has %d lines of %s, want %d", n, url, want)
 		}
 	}
-	files, err := storage.ArchiveFiles(dir)
+	files, err := store.ArchiveFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestMethodsSurviveAKill(t *testing.T) {
 		w.AssertPolite()
 	})
 	for _, d := range []string{dir, killed} {
-		if _, err := storage.Verify(t.Context(), d, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+		if _, err := store.Verify(t.Context(), d, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}

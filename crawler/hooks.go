@@ -6,6 +6,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/admit"
 )
 
 // A Link is a link that is about to be queued, as passed to Options.Links.
@@ -110,7 +111,7 @@ func StripTracking(u frontier.URL) frontier.URL {
 	if has {
 		var kept []string
 		for pair := range strings.SplitSeq(query, "&") {
-			if name, value, _ := strings.Cut(pair, "="); !tracks(name) && !isSession(name, value) {
+			if name, value, _ := strings.Cut(pair, "="); !tracks(name) && !admit.IsSession(name, value) {
 				kept = append(kept, pair)
 			}
 		}
@@ -132,7 +133,7 @@ func stripSession(path string) string {
 		if end < 0 {
 			end = len(rest)
 		}
-		if !isSession(name, rest[:end]) {
+		if !admit.IsSession(name, rest[:end]) {
 			break
 		}
 		path = path[:at] + rest[end:]
@@ -149,12 +150,4 @@ func tracks(name string) bool {
 		}
 	}
 	return false
-}
-
-// isSession reports whether a parameter of a query is a session id. It returns false for values
-// with a slash, because a site may use the name sid for the id of a story, such as
-// 24/05/12/1234567.
-func isSession(name, value string) bool {
-	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
-		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // No function of the caller can make a crawl impolite, or lose a page. Here handlers, hooks
@@ -39,7 +39,7 @@ func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 			watchdog(t, &moved)
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) { hostileRuns(t, dir, seed, &moved) })
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 		})

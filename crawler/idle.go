@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Idle reports whether Run would send no request and only record that it ran. That is so if the
@@ -21,10 +21,10 @@ func (c *Crawler) Idle() bool {
 	if o.Dir == "" || o.State != nil || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || late {
 		return false
 	}
-	if _, err := os.Stat(filepath.Join(o.Dir, storage.StateFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(o.Dir, store.StateFile)); err != nil {
 		return false
 	}
-	r, err := storage.OpenReader(o.Dir)
+	r, err := store.OpenReader(o.Dir)
 	if err != nil {
 		return false
 	}
@@ -38,7 +38,7 @@ func (c *Crawler) Idle() bool {
 
 // still returns the summary of a run that finds nothing to do; ok is false if there may be
 // something to do.
-func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
+func (c *Crawler) still(r *store.Reader) (s Summary, ok bool) {
 	var was asked
 	if known, err := r.Get(keyAsked, &was); !known || err != nil || was.Revisits || was.Identity != c.opts.Identity || len(was.changes(&c.opts)) > 0 {
 		return s, false
@@ -52,7 +52,7 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 	if aside, err := r.Aside(); err != nil || aside {
 		return s, false
 	}
-	if stored, _, err := ReadStored(r); err != nil || len(stored.Untold) > 0 { // the settings in Untold have no text that could be compared
+	if _, whole, _, err := readStored(r); err != nil || !whole { // some settings have no text that could be compared
 		return s, false
 	}
 	s.End = EndDone
@@ -84,7 +84,7 @@ func (c *Crawler) still(r *storage.Reader) (s Summary, ok bool) {
 
 // asWritten reports whether the files of a crawl exist and have the lengths that the state
 // records. If it returns false, a run is needed to repair them.
-func asWritten(r *storage.Reader) bool {
+func asWritten(r *store.Reader) bool {
 	written, err := r.Written()
 	for name, w := range written {
 		info, serr := os.Stat(filepath.Join(r.Dir(), filepath.FromSlash(name)))

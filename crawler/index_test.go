@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/internal/wacz"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // The index of a crawl has the same bytes, by whichever function it is made.
@@ -47,7 +47,7 @@ func TestOneIndex(t *testing.T) {
 		if err := c.Run(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		want, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
+		want, err := os.ReadFile(filepath.Join(dir, store.IndexFile))
 		if err != nil || bytes.Count(want, []byte("\n")) != len(types)+2 {
 			t.Fatalf("%v\n%s", err, want)
 		}

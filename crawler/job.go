@@ -7,7 +7,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/admit"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
@@ -34,7 +35,7 @@ type job struct {
 
 	counts      counts                // every visit adds to them
 	repeats     repeats               // counts equal bodies of pages: every visit with a page adds to it
-	traps       traps                 // endless spaces of URLs that links lead into: every visit adds to it
+	traps       admit.Traps           // endless spaces of URLs that links lead into: every visit adds to it
 	listSlots   listSlots             // limits how many sitemaps are read at once: the visit of a sitemap waits for a free slot
 	queuedLists queuedLists           // the sitemaps that were queued: every visit adds those of its robots.txt
 	sitemaps    sitemapTally          // the figures of sitemaps: every visit of one adds to them
@@ -55,7 +56,7 @@ type jobDeps struct {
 	// The storage that it returns must be open during the visit, and always be the same for one
 	// site. DB is called concurrently: once by every visit, and once more for a site that has
 	// settings of its own. If DB is nil, nothing is stored.
-	DB func(frontier.Site) *storage.DB
+	DB func(frontier.Site) *store.DB
 
 	// Stop is called when the handler returns ErrStop, before the visit is over. After that the
 	// caller should start no more visits. Stop may be nil.
@@ -72,7 +73,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 		slots: slots{most: o.Concurrency}, listSlots: make(listSlots, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.onSkip = &sites{opts: &j.opts}, j.skipLink
-	j.admits = admission{&j.opts, j.sites}
+	j.admits = newAdmission(&j.opts, j.sites)
 	j.tags.db, j.tags.byKey = deps.DB, map[string]string{}
 	if deps.ownSites {
 		j.sites.db = deps.DB
@@ -121,7 +122,7 @@ func (j *job) Counts() Counts {
 func (j *job) oldest() (site frontier.Site, since time.Time, ok bool) { return j.slots.oldest() }
 
 // db returns the storage of a site's visits, or nil if they are not stored.
-func (j *job) db(site frontier.Site) *storage.DB {
+func (j *job) db(site frontier.Site) *store.DB {
 	if j.deps.DB == nil {
 		return nil
 	}

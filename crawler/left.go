@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A queue knows the entries of a crawl.
@@ -54,7 +54,7 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	if c.opts.State != nil {
 		return nil, nil, errors.New("crawler: the queue of this crawl is in a database, and can be read after crawl collect")
 	}
-	q, err := storage.OpenReader(c.opts.Dir)
+	q, err := store.OpenReader(c.opts.Dir)
 	if err != nil {
 		return nil, nil, err
 	}

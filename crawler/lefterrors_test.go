@@ -11,7 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // leaving returns a crawl that leaves the three URLs that its first page links to.
@@ -70,7 +70,7 @@ func TestLeftOfAMissingDirectory(t *testing.T) {
 		if n, errs := listed(c); n != 3 || len(errs) != 0 {
 			t.Errorf("Left tells of %d, and %v", n, errs)
 		}
-		if err := os.Remove(filepath.Join(dir, storage.StateFile)); err != nil {
+		if err := os.Remove(filepath.Join(dir, store.StateFile)); err != nil {
 			t.Fatal(err)
 		}
 		if n, errs := listed(c); n != 0 || len(errs) != 1 {
@@ -100,7 +100,7 @@ func TestLeftClosesTheDirectory(t *testing.T) {
 			if n != min(most, 3) {
 				t.Errorf("Left tells of %d, want %d", n, min(most, 3))
 			}
-			db, err := storage.Open(dir, storage.Options{})
+			db, err := store.Open(dir, store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

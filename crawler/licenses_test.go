@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 const noTraining = `<rsl xmlns="https://rslstandard.org/rsl"><content url="/p"><license><prohibits type="usage">ai-train</prohibits></license></content>` +
@@ -40,7 +40,7 @@ func licensed(w *crawltest.Web, origin string, rules string, licenses ...string)
 // polite.
 func wantProven(t *testing.T, dir string) {
 	t.Helper()
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	r, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {

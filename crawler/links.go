@@ -6,7 +6,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/admit"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // findings are the links that a visit has found on its page. Their memory is reused for another
@@ -84,7 +85,7 @@ type sorting struct {
 	page *Page
 	*findings
 	onSkip func(Skip)
-	from   finder
+	from   admit.Finder
 	tags   map[string]string // tags of the URLs that the handler follows, by the keys that the URLs have after Rewrite
 	own    string            // key of the page, see ownKey
 
@@ -102,7 +103,7 @@ type verdict struct {
 }
 
 func (j *job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
-	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: newFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
+	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: admit.NewFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
 	if j.opts.Rewrite == nil || len(p.tags) == 0 {
 		return s
 	}
@@ -202,19 +203,23 @@ func (o *Options) bySite() bool {
 	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
 }
 
+// maxBelow is how many pages with the same body may be below the directory of the first of them. A
+// site with ordinary documents has far fewer.
+const maxBelow = 8
+
 // trapped returns the pattern of the endless space of URLs that a link on p leads into, or ""
 // if it leads into none.
-func (j *job) trapped(p *Page, e *frontier.Entry, f *finder) (why string) {
+func (j *job) trapped(p *Page, e *frontier.Entry, f *admit.Finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
 		return ""
 	case p.below > maxBelow && e.Page() && deeper(e.URL, p.URL):
 		why = fmt.Sprintf("found on one of more than %d pages of one body, below the first", maxBelow)
 	default:
-		why = j.traps.judge(e, f)
+		why = j.traps.Judge(e, f)
 	}
 	if why != "" {
-		j.traps.note(e.URL.Site(), why)
+		j.traps.Note(e.URL.Site(), why)
 	}
 	return why
 }
@@ -271,7 +276,7 @@ func (j *job) follows(p *Page) bool {
 
 // admit adds the URL of p to the scope if redirects of a seed have ended there. It also stores
 // the URL in db, unless db is nil.
-func (j *job) admit(db *storage.DB, p *Page) error {
+func (j *job) admit(db *store.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
 		return nil

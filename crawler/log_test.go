@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A log that was removed or cut is reported by the next run.
@@ -27,7 +27,7 @@ func TestARemovedOrCutLogIsReported(t *testing.T) {
 				dir := t.TempDir()
 				for run := range 2 {
 					if run == 1 && damage != nil {
-						if err := damage(filepath.Join(dir, storage.LogFile)); err != nil {
+						if err := damage(filepath.Join(dir, store.LogFile)); err != nil {
 							t.Fatal(err)
 						}
 					}

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/fetch"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A program decides by the header how much of a body is read. The record says that the body was
@@ -61,7 +61,7 @@ func TestAHeaderDecidesHowMuchIsRead(t *testing.T) {
 		if n := calls.Load(); n != 5 {
 			t.Errorf("%d calls, want one for each answer with status 200", n)
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 		w.AssertDelay("http://a.example", time.Second)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 const reserved = `[{"location": "/p", "tdm-reservation": 1, "tdm-policy": "https://a.example/terms"}, {"location": "/free", "tdm-reservation": 0}]`
@@ -65,7 +65,7 @@ func TestPagesThatTDMRepReservesAreNotRequested(t *testing.T) {
 			w := crawltest.New(t)
 			miningSite(w, c.rules, c.tdmrep)
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose = dir, c.purpose }, "http://a.example/")
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 			w.AssertPolite()
@@ -122,7 +122,7 @@ func TestATDMRepMayRedirectWithinItsSite(t *testing.T) {
 			c.site(w.Site("http://a.example"))
 			w.Site("http://b.example").Func("/tdm", serves)
 			crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose = dir, robots.PurposeAITrain }, "http://a.example/")
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 			w.AssertPolite()

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // The host at which a chain of redirects from a seed ends is added to the scope, but not the
@@ -112,7 +112,7 @@ func TestURLsPutAsideComeBack(t *testing.T) {
 				!strings.Contains(text, "changed:"+narrow.setting+":") || !strings.Contains(text, fmt.Sprint("requeued:", shelf-narrow.kept)) {
 				t.Errorf("crawl.log says %q", said)
 			}
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestNarrowAndWideRunsAtRandom(t *testing.T) {
 				}
 			}
 			w.AssertPolite()
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(seed, err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(seed, err) }); err != nil {
 				t.Error(err)
 			}
 		})

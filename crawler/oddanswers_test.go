@@ -25,8 +25,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // An end is the action of a server after an answer.
@@ -553,7 +553,7 @@ func TestOddAnswers(t *testing.T) {
 				t.Errorf("%s, %s: %s, want %s (%v)", c.question.name, c.fault.name, got, c.want(), c.asked)
 			}
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -209,7 +210,7 @@ type Hooks struct {
 // bounds limit what the storage, the fetcher and the frontier keep in memory. 0 means the
 // default. Tests set small bounds, so that they are reached.
 type bounds struct {
-	storage            storage.Bounds
+	storage            store.Bounds
 	syncDelay          time.Duration // simulates a slow disk
 	readAhead          int           // number of entries of a site that are read into memory in advance
 	hosts, idle, names int           // sizes of the caches of the fetcher

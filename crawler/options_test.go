@@ -27,8 +27,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // optionsWeb returns a web on which each option has an effect.
@@ -231,8 +231,8 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			base: crawler.EndPatience, want: crawler.EndDone},
 		{field: "Revisit", both: func(o *options) { o.MaxTime = 8 * 24 * time.Hour }, change: set(func(o *options) { o.Revisit = revisit.Fixed{Every: 7 * 24 * time.Hour} }),
 			look: func(s *seen) any { return s.sum.Fetched }, base: 4, want: 8},
-		{field: "Dir", change: func(o *options, _ *crawltest.Web, s *seen) { o.Dir = s.dir }, look: func(s *seen) any { return s.files(storage.StateFile) }, base: 0, want: 1},
-		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(storage.PagesFile) }, base: 1, want: 0},
+		{field: "Dir", change: func(o *options, _ *crawltest.Web, s *seen) { o.Dir = s.dir }, look: func(s *seen) any { return s.files(store.StateFile) }, base: 0, want: 1},
+		{field: "Output", dir: true, change: set(func(o *options) { o.Output = []crawler.Output{} }), look: func(s *seen) any { return s.files(store.PagesFile) }, base: 1, want: 0},
 		{field: "MaxArchive", dir: true, change: set(func(o *options) { o.MaxArchive = 1 }), look: func(s *seen) any { return s.files("warc/*.warc.gz") > 1 }, base: false, want: true},
 		{field: "Previous", change: func(o *options, w *crawltest.Web, s *seen) {
 			before := *o
@@ -240,7 +240,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 			crawled(t, before)
 			o.Previous = before.Dir
 		}, look: func(s *seen) any { return s.pages["http://a.example/1"].Change() }, base: crawler.ChangeClass(""), want: crawler.ChangeNotModified},
-		{field: "TextDigest", dir: true, change: set(func(o *options) { o.TextDigest = true }), look: func(s *seen) any { return s.holds(storage.PagesFile, `"text_digest":"sha256:`) }, base: 0, want: 4},
+		{field: "TextDigest", dir: true, change: set(func(o *options) { o.TextDigest = true }), look: func(s *seen) any { return s.holds(store.PagesFile, `"text_digest":"sha256:`) }, base: 0, want: 4},
 		{field: "Requisites", change: set(func(o *options) { o.Requisites = true }), look: func(s *seen) any { return s.has("http://b.example/i.gif") }, base: false, want: true},
 		{field: "Sitemaps", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.Sitemaps = crawler.SitemapsNone }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},
 		{field: "OnlyFollowed", both: seeds("http://mapped.example/"), change: set(func(o *options) { o.OnlyFollowed = true }), look: func(s *seen) any { return s.has("http://mapped.example/mapped") }, base: true, want: false},

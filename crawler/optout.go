@@ -1,54 +1,16 @@
 package crawler
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
 	"io"
-	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 )
 
 // An OptOutList is a list of hosts and URLs that get no request, not even for robots.txt, by
 // decision of the operator. It is never changed, and safe for concurrent use. The zero value is
 // empty.
-type OptOutList struct {
-	entries  []OptOutEntry
-	hosts    map[string]optOutLine          // lines with a host, by host name
-	prefixes map[frontier.Site][]optOutPath // lines with a URL, by the sites of the URLs
-}
-
-// An optOutLine is a line of an OptOutList: its host or URL, and the text by which messages
-// name the line.
-type optOutLine struct{ place, where string }
-
-type optOutPath struct {
-	key string
-	optOutLine
-}
-
-// An OptOutEntry is a line of an OptOutList.
-type OptOutEntry struct {
-	Place   string // host, or URL in the form of frontier.URL.String
-	Comment string // the text after the # of the line
-	Line    int    // number of the line, from 1
-}
-
-// Entries returns the lines that have a host or a URL, in order.
-func (l *OptOutList) Entries() []OptOutEntry { return slices.Clone(l.entries) }
-
-// Has reports whether a line of the list has exactly this host or URL, in the form of
-// OptOutEntry.Place. For a host or URL that is not itself in the list, but below a host or URL
-// of the list, Has returns false. Why also finds the line that includes such a URL.
-func (l *OptOutList) Has(place string) bool {
-	return slices.ContainsFunc(l.entries, func(e OptOutEntry) bool { return e.Place == place })
-}
-
-// maxOptOutLine is the maximum length of a line, in bytes.
-const maxOptOutLine = 64 << 10
+type OptOutList struct{ places places.List }
 
 // ReadOptOutList reads a list. A line has a host or a URL. A host, such as example.org,
 // includes all hosts below it, and every scheme and port. A URL, such as
@@ -58,116 +20,16 @@ const maxOptOutLine = 64 << 10
 // The error lists each invalid line, with the given name and the number of the line. Invalid
 // lines are not skipped, because the hosts and URLs that they mean would then get requests.
 func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
-	l := &OptOutList{hosts: map[string]optOutLine{}, prefixes: map[frontier.Site][]optOutPath{}}
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxOptOutLine)
-	var problems []error
-	n := 0
-	for lines.Scan() {
-		n++
-		text := lines.Text()
-		if n == 1 {
-			text = strings.TrimPrefix(text, "\ufeff")
-		}
-		place, comment, u, err := optOutPlace(text)
-		switch told := fmt.Sprintf("%s:%d: %s", name, n, place); {
-		case err != nil:
-			problems = append(problems, fmt.Errorf("%s:%d: %w", name, n, err))
-		case place == "":
-		case u.IsZero():
-			l.entries = append(l.entries, OptOutEntry{place, comment, n})
-			l.hosts[place] = optOutLine{place, told}
-		default:
-			l.entries = append(l.entries, OptOutEntry{u.String(), comment, n})
-			l.prefixes[u.Site()] = append(l.prefixes[u.Site()], optOutPath{u.Key(), optOutLine{u.String(), told}})
-		}
+	l, err := places.Read(r, name)
+	if err != nil {
+		return nil, err
 	}
-	if err := lines.Err(); err != nil {
-		problems = append(problems, fmt.Errorf("%s:%d: %w", name, n+1, err))
-	}
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
-	}
-	return l, nil
-}
-
-// optOutPlace parses a line. place is the host or URL as the line has it, or "" if the line has
-// neither. u is set only if place is a URL.
-func optOutPlace(line string) (place, comment string, u frontier.URL, err error) {
-	text := strings.TrimSpace(line)
-	if i := strings.IndexByte(text, '#'); i == 0 || i > 0 && strings.ContainsRune(" \t", rune(text[i-1])) {
-		text, comment = strings.TrimSpace(text[:i]), strings.TrimSpace(text[i+1:])
-	}
-	switch {
-	case text == "":
-		return "", "", u, nil
-	case strings.ContainsAny(text, " \t"):
-		return "", "", u, fmt.Errorf("%q is more than one place: write each on a line of its own, and # before a comment", text)
-	case strings.Contains(text, "://"):
-		u, err = frontier.ParseURL(text)
-		return text, comment, u, err
-	}
-	if place = hostOf(text); place == "" {
-		err = fmt.Errorf("%q is neither a host, as example.org, nor a URL, as https://example.org/: a host includes all hosts below it and all ports", text)
-	}
-	return place, comment, u, err
-}
-
-// hostOf returns the host name or the IP address in text, in the form of URL.Host. It returns
-// "" if text is neither.
-func hostOf(text string) string {
-	text = strings.Trim(text, ".")
-	bare := text
-	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
-		bare = text[1 : len(text)-1]
-	}
-	if addr, err := netip.ParseAddr(bare); err == nil && addr.Is6() {
-		text = "[" + addr.String() + "]"
-	} else if strings.ContainsAny(text, "/\\?*@:[]") {
-		return ""
-	}
-	u, err := frontier.ParseURL("http://" + text + "/")
-	if err != nil || u.Target() != "/" {
-		return ""
-	}
-	return strings.TrimSuffix(u.Host(), ".")
+	return &OptOutList{*l}, nil
 }
 
 // Why returns the line that forbids to request u, with the name of the list and the number of
 // the line. If no line does, it returns "". Why can be used as Options.OptOut.
-func (l *OptOutList) Why(u frontier.URL) string { return l.find(u).where }
-
-// find returns the line that includes u, or the zero optOutLine if there is none.
-func (l *OptOutList) find(u frontier.URL) (none optOutLine) {
-	if u.IsZero() {
-		return none
-	}
-	host := strings.TrimSuffix(u.Host(), ".")
-	for name := host; len(l.hosts) > 0 && name != ""; {
-		if line, ok := l.hosts[name]; ok {
-			return line
-		}
-		_, name, _ = strings.Cut(name, ".")
-	}
-	if paths := l.prefixes[u.Site()]; paths != nil {
-		key := u.Key()
-		for _, p := range paths {
-			if strings.HasPrefix(key, p.key) {
-				return p.optOutLine
-			}
-		}
-	}
-	return none
-}
-
-// Len returns the number of hosts and URLs in the list.
-func (l *OptOutList) Len() int {
-	n := len(l.hosts)
-	for _, paths := range l.prefixes {
-		n += len(paths)
-	}
-	return n
-}
+func (l *OptOutList) Why(u frontier.URL) string { return l.places.Why(u) }
 
 // optedOut returns the result of Options.OptOut: why u must not be requested, or "". If OptOut
 // panics, the error is a *PanicError, which ends the crawl.

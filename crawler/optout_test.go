@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func optOutList(t *testing.T, text string) *crawler.OptOutList {
@@ -22,76 +22,6 @@ func optOutList(t *testing.T, text string) *crawler.OptOutList {
 		t.Fatal(err)
 	}
 	return l
-}
-
-// A host names all hosts below it and all its ports, a URL all URLs that begin with it, in any
-// escaped form.
-func TestWhatAnOptOutListMeans(t *testing.T) {
-	l := optOutList(t, "\ufeff# asked by mail\nExample.org\n\n  https://b.example/~joe/ # his pages\nhttp://c.example\nbücher.example\n[2001:DB8::1]\n192.0.2.7\n.dots.example.\nhttps://d.example/a#b\n")
-	if l.Len() != 8 || optOutList(t, "").Len() != 0 {
-		t.Errorf("%d places", l.Len())
-	}
-	for raw, want := range map[string]string{
-		"http://example.org/": "list:2: example.org", "https://www.EXAMPLE.org:8443/x": "list:2: example.org", "ftp://a.b.example.org/": "list:2: example.org", "http://example.org./": "list:2: example.org",
-		"http://notexample.org/": "", "http://org/": "", "http://example.org.evil.test/": "",
-		"https://b.example/~joe/": "list:4: https://b.example/~joe/", "https://b.example/%7Ejoe/x?y": "list:4: https://b.example/~joe/", "https://b.example:443/~joe/": "list:4: https://b.example/~joe/",
-		"https://b.example/~joe": "", "http://b.example/~joe/": "", "https://b.example/robots.txt": "",
-		"http://c.example/": "list:5: http://c.example", "http://c.example/x": "list:5: http://c.example", "https://c.example/": "",
-		"http://xn--bcher-kva.example/": "list:6: xn--bcher-kva.example", "http://[2001:db8::1]:81/": "list:7: 2001:db8::1", "http://192.0.2.7/": "list:8: 192.0.2.7", "http://192.0.2.70/": "",
-		"http://www.dots.example/": "list:9: dots.example", "https://d.example/ab": "list:10: https://d.example/a#b",
-	} {
-		u, err := frontier.ParseURL(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := l.Why(u); got != want {
-			t.Errorf("%s: %q, want %q", raw, got, want)
-		}
-		if got := new(crawler.OptOutList).Why(u); got != "" {
-			t.Errorf("%s: %q by no list", raw, got)
-		}
-	}
-	if got := l.Why(frontier.URL{}); got != "" {
-		t.Error(got)
-	}
-}
-
-// An invalid line is an error with its number, and no list is returned.
-func TestAnInvalidOptOutListIsRefused(t *testing.T) {
-	for line, want := range map[string]string{
-		"a.example:80": "neither a host", "*.example.org": "neither a host", "a.example/x": "neither a host", "a b": "more than one place", "https://": "", "gopher://a.example/": "",
-		"https://a.example/ b": "more than one place", "me@a.example": "neither a host", "a..example": "neither a host", "?": "neither a host", "[::1": "neither a host", ".": "neither a host", "%zz": "neither a host",
-	} {
-		l, err := crawler.ReadOptOutList(strings.NewReader("fine.example\n"+line+"\n# comment\n"+line), "list")
-		if l != nil || err == nil || !strings.HasPrefix(err.Error(), "list:2: ") || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\nlist:4: ") {
-			t.Errorf("%q: %v, %v", line, l, err)
-		}
-	}
-	if _, err := crawler.ReadOptOutList(strings.NewReader("a.example\n"+strings.Repeat("x", 70_000)), "list"); err == nil || !strings.HasPrefix(err.Error(), "list:2: ") {
-		t.Error(err)
-	}
-}
-
-// For any list, the places that it names are excluded, and errors name their lines.
-func FuzzOptOutList(f *testing.F) {
-	for _, s := range []string{"example.org\nhttps://a.example/x # y", "[::1]", "a..b", "http://%zz", "\ufeff#", "bücher.example", "1.2.3.4", "0x7f.1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		l, err := crawler.ReadOptOutList(strings.NewReader(text), "list")
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "list:") || l != nil {
-				t.Fatalf("%q: %v", text, err)
-			}
-			return
-		}
-		for line := range strings.Lines(text) {
-			u, err := frontier.ParseURL(strings.TrimSpace(line))
-			if err == nil && strings.Contains(line, "://") && !strings.ContainsAny(line, "# \t\ufeff") && l.Why(u) == "" {
-				t.Fatalf("%q does not leave out %s", text, u)
-			}
-		}
-	})
 }
 
 // For site owners: "Nothing is requested from a place on the operator's opt-out list,
@@ -123,7 +53,7 @@ func TestOptedOutPlacesGetNoRequest(t *testing.T) {
 		if l := logOf(t, dir)["/seed"]; l == nil || l.Status != crawllog.OptedOut || !l.Start.IsZero() || !slices.Equal(l.Annotations, []string{"optout:list:1:%20out.example"}) {
 			t.Errorf("%+v", l)
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -142,7 +72,7 @@ func TestOptedOutURLsArePutAside(t *testing.T) {
 			_, sum := crawl(t, w, func(o *crawler.Options) {
 				o.Dir, o.Limit, o.Concurrency, o.OptOut = dir, limit, 1, optOutList(t, list).Why
 			}, seeds...)
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 			return sum

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // An Order is a call of a method of Crawler that changes a running crawl, such as Pause or
@@ -156,7 +156,7 @@ func (c *Crawler) keepOrders() error {
 
 // readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
 // oldest first.
-func readOrders(dir string, v storage.Values) (all []Order, err error) {
+func readOrders(dir string, v store.Values) (all []Order, err error) {
 	for name, err := range v.Keys(keyOrder) {
 		if err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func readOrders(dir string, v storage.Values) (all []Order, err error) {
 		case o.Do == orderLift:
 			continue
 		case o.Do != orderExclude && o.Do != OrderSlow, o.Do == OrderSlow && err != nil, o.Do == orderExclude && o.Reason == "":
-			return nil, &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: fmt.Errorf("the order %q of %v cannot be read", name, o.Time)}
+			return nil, &store.DamagedError{Path: filepath.Join(dir, store.StateFile), Err: fmt.Errorf("the order %q of %v cannot be read", name, o.Time)}
 		}
 		all = append(all, o)
 	}

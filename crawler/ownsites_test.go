@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Settings of single sites are known to all readers of the crawl, also without the program:
@@ -40,8 +40,8 @@ func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 		if _, err := runOf(t, w, nil, opts); err != nil {
 			t.Fatal(err)
 		}
-		read := func() (*account.Account, *storage.Reader) {
-			r, err := storage.OpenReader(dir)
+		read := func() (*account.Account, *store.Reader) {
+			r, err := store.OpenReader(dir)
 			if err != nil {
 				t.Fatal(err)
 			}

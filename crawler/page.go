@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // A Page is an answer of a server, with any status except one for which the request is tried
@@ -34,11 +34,11 @@ type Page struct {
 	Exchange   *fetch.Exchange   // the request, its times and addresses
 
 	redirect   bool
-	sha1       string           // SHA-1 of Body, see digest
-	payload    string           // SHA-1 of the body as it was sent, before its content coding was removed; empty if it was not needed
-	textDigest string           // result of TextDigest; empty until it is computed
-	below      int              // number of pages so far, with this one, that have the same body and are deeper in the directory of the first page with that body
-	kept       *storage.Capture // the archived answer that has Body, if the server answered 304; nil: the server sent Body
+	sha1       string         // SHA-1 of Body, see digest
+	payload    string         // SHA-1 of the body as it was sent, before its content coding was removed; empty if it was not needed
+	textDigest string         // result of TextDigest; empty until it is computed
+	below      int            // number of pages so far, with this one, that have the same body and are deeper in the directory of the first page with that body
+	kept       *store.Capture // the archived answer that has Body, if the server answered 304; nil: the server sent Body
 	change     ChangeClass
 	content
 	statements
@@ -238,15 +238,15 @@ func (p *Page) navigation() int {
 }
 
 // edges returns the lines of the page in links.jsonl, one for each link.
-func (p *Page) edges() []storage.LinkRecord {
-	edges := make([]storage.LinkRecord, 0, len(p.html.Links)+1)
+func (p *Page) edges() []store.LinkRecord {
+	edges := make([]store.LinkRecord, 0, len(p.html.Links)+1)
 	from := p.URL.String()
 	if p.redirect {
-		edges = append(edges, storage.LinkRecord{From: from, To: p.Location.String(), Hop: string(frontier.HopRedirect), Where: "location"})
+		edges = append(edges, store.LinkRecord{From: from, To: p.Location.String(), Hop: string(frontier.HopRedirect), Where: "location"})
 	}
 	for i := range p.html.Links {
 		l := &p.html.Links[i]
-		edges = append(edges, storage.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang(), Text: l.Text()})
+		edges = append(edges, store.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang(), Text: l.Text()})
 	}
 	return edges
 }
@@ -278,8 +278,8 @@ func (p *Page) Follow(ref string) error {
 
 // record returns the line of the page in pages.jsonl. If bodies is true, the line has the body
 // of the page.
-func (p *Page) record(rules *robots.Snapshot, bodies bool) *storage.PageRecord {
-	r := &storage.PageRecord{
+func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
+	r := &store.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,
 		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
 		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,

@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/setting"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
@@ -306,7 +306,7 @@ func TestErrorsOfClosedFilesAreReturned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.db, err = storage.Open(c.opts.Dir, storage.Options{}); err != nil {
+	if c.db, err = store.Open(c.opts.Dir, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.resume(); err != nil {
@@ -315,7 +315,7 @@ func TestErrorsOfClosedFilesAreReturned(t *testing.T) {
 	if err := c.db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if c.db, err = storage.Open(c.opts.Dir, storage.Options{}); err != nil {
+	if c.db, err = store.Open(c.opts.Dir, store.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	told := 0

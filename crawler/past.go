@@ -14,13 +14,13 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // remembered looks up pages that were fetched before: in the previous crawl, or, with
 // Options.Revisit, in this crawl.
 type remembered struct {
-	past *storage.Past // the previous crawl; nil: none
+	past *store.Past // the previous crawl; nil: none
 
 	// comparing limits how many archived bodies are read for comparison at once. These bodies
 	// do not count for Options.BodyBudget. If they did, visits could wait for ever: each visit
@@ -42,7 +42,7 @@ func (o *Options) remember() (*remembered, error) {
 	if o.Previous == "" {
 		return m, nil
 	}
-	past, err := storage.OpenPast(o.Previous)
+	past, err := store.OpenPast(o.Previous)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ type recollection struct {
 	asked   bool             // the URL was looked up
 	visits  *frontier.Visits // the visits in this crawl, if it has fetched the URL before; nil: it has not, and capture is of the previous crawl
 	dir     string           // directory of the crawl that capture is of; empty: that crawl has no directory
-	capture *storage.Capture // the archived answer; nil if there is none, or if it cannot be read
+	capture *store.Capture   // the archived answer; nil if there is none, or if it cannot be read
 	err     error            // why capture cannot be read
 	plain   bool             // request the page without a condition
 }
@@ -81,7 +81,7 @@ type recollection struct {
 // recall looks up what earlier visits have stored about the URL of e: in this crawl, if it has
 // fetched the URL before, or else in the previous crawl. If e is requested with HEAD or over
 // FTP, no archived answer is looked up.
-func (j *job) recall(db *storage.DB, e frontier.Entry) (r recollection) {
+func (j *job) recall(db *store.DB, e frontier.Entry) (r recollection) {
 	m := j.memory
 	archived := !e.Head && e.URL.Scheme() != "ftp"
 	switch v := e.Visits; {
@@ -135,7 +135,7 @@ func (r *recollection) validators() (v fetch.Validators) {
 // fromFuture reports whether the Last-Modified of an archived answer is later than its Date,
 // or, if it has no Date, later than the request. A conditional request with such a time would
 // not detect changes between the answer and that time (RFC 9110, section 8.8.2.1).
-func fromFuture(c *storage.Capture) bool {
+func fromFuture(c *store.Capture) bool {
 	modified, err := http.ParseTime(c.Header.Get("Last-Modified"))
 	if err != nil {
 		return false
@@ -160,7 +160,7 @@ func (j *job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 	resp, err := r.capture.Open()
 	if err == nil {
 		defer resp.Body.Close()
-		resp.Header = storage.UpdatedHeader(resp.Header, x.Header)
+		resp.Header = store.UpdatedHeader(resp.Header, x.Header)
 		answer, err = j.fetcher.Stored(ctx, x, resp)
 		if err != nil && !errors.Is(err, fetch.ErrStored) {
 			return nil, false, err
@@ -273,7 +273,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 
 // compare compares a page with c, its archived earlier answer. It reads the body of c only if
 // the digests and headers of the two do not decide the result.
-func (j *job) compare(ctx context.Context, p *Page, c *storage.Capture) (ChangeClass, error) {
+func (j *job) compare(ctx context.Context, p *Page, c *store.Capture) (ChangeClass, error) {
 	x := p.Exchange
 	if !plain(x) && len(x.Wire) > 0 {
 		p.payload = digestOf(x.Wire)

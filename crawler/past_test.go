@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/purge"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
@@ -148,7 +149,7 @@ func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := storage.Verify(t.Context(), s.dir(3), func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), s.dir(3), func(err error) { t.Error(err) }); err != nil {
 			t.Error(err)
 		}
 		if p := s.last["/"]; !p.notModified || p.body != filler {
@@ -160,7 +161,7 @@ func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 // archiveOf returns the WARC files of a crawl, decompressed.
 func archiveOf(t *testing.T, dir string) []byte {
 	t.Helper()
-	files, err := storage.ArchiveFiles(dir)
+	files, err := store.ArchiveFiles(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func unzipped(t *testing.T, path string) []byte {
 func TestAnUnusableCopyCostsARequest(t *testing.T) {
 	damaged := func(change func(path string) error) func(t *testing.T, s *series) {
 		return func(t *testing.T, s *series) {
-			files, err := storage.ArchiveFiles(s.dir(1))
+			files, err := store.ArchiveFiles(s.dir(1))
 			if err != nil || len(files) != 1 {
 				t.Fatal(files, err)
 			}
@@ -222,9 +223,9 @@ func TestAnUnusableCopyCostsARequest(t *testing.T) {
 			raw[len(raw)*2/3] ^= 0x55
 			return os.WriteFile(path, raw, 0o644)
 		}), "c-", true, false, crawler.ChangeNotModified},
-		"no index": {func(t *testing.T, s *series) { os.Remove(filepath.Join(s.dir(1), storage.IndexFile)) }, "-", false, false, ""},
+		"no index": {func(t *testing.T, s *series) { os.Remove(filepath.Join(s.dir(1), store.IndexFile)) }, "-", false, false, ""},
 		"an index of text": {func(t *testing.T, s *series) {
-			if err := os.WriteFile(filepath.Join(s.dir(1), storage.IndexFile), []byte("example,a)/ 2030\n"), 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(s.dir(1), store.IndexFile), []byte("example,a)/ 2030\n"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}, "-", true, false, ""},
@@ -357,16 +358,16 @@ func TestInvalidPreviousCrawls(t *testing.T) {
 		if err := s.run(func(o *crawler.Options) { o.Previous = o.Dir + "/" }); !errors.As(err, &wrong) || wrong.Field != "Previous" {
 			t.Errorf("the crawl itself: %v", err)
 		}
-		if err := s.run(func(o *crawler.Options) { o.Previous = t.TempDir() }); !errors.Is(err, storage.ErrNoCrawl) {
+		if err := s.run(func(o *crawler.Options) { o.Previous = t.TempDir() }); !errors.Is(err, store.ErrNoCrawl) {
 			t.Errorf("an empty directory: %v", err)
 		}
 		dir := t.TempDir()
-		db, err := storage.Open(dir, storage.Options{})
+		db, err := store.Open(dir, store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		var inUse *storage.InUseError
+		var inUse *store.InUseError
 		if err := s.run(func(o *crawler.Options) { o.Previous = dir }); !errors.As(err, &inUse) {
 			t.Errorf("a crawl that runs: %v", err)
 		}
@@ -394,7 +395,7 @@ func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 		noise := strings.Repeat("0123456789abcdef", 4<<10)
 		shelf.put("/", resource{body: noise, etag: `"1"`, deaf: true})
 		s.crawl()
-		files, err := storage.ArchiveFiles(s.dir(1))
+		files, err := store.ArchiveFiles(s.dir(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -402,7 +403,7 @@ func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		index, err := os.ReadFile(filepath.Join(s.dir(1), storage.IndexFile))
+		index, err := os.ReadFile(filepath.Join(s.dir(1), store.IndexFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -456,11 +457,11 @@ func TestPurgedPagesAreRequestedAsNew(t *testing.T) {
 		shelf.put("/gone", resource{body: "gone " + filler, etag: `"g"`})
 		s.crawl()
 		s.crawl()
-		purge := &crawler.Purge{Dir: s.dir(1), Places: optOutList(t, "http://a.example/gone"), Problem: func(err error) { t.Error(err) }}
+		purge := &purge.Purge{Dir: s.dir(1), Places: placeList(t, "http://a.example/gone"), Problem: func(err error) { t.Error(err) }}
 		if done, err := purge.Run(t.Context()); err != nil || done.Records == 0 {
 			t.Fatal(done, err)
 		}
-		if v, err := storage.Verify(t.Context(), s.dir(2), func(err error) { t.Error(err) }); err != nil || v.Bodiless != 1 {
+		if v, err := store.Verify(t.Context(), s.dir(2), func(err error) { t.Error(err) }); err != nil || v.Bodiless != 1 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		shelf.forget()

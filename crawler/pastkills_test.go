@@ -13,7 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const (
@@ -89,7 +89,7 @@ func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 	second := filepath.Join(root, "second.crawl")
 	for range k.kills {
 		k.kill(second, 8)
-		if _, err := storage.Verify(t.Context(), second, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
+		if _, err := store.Verify(t.Context(), second, func(err error) { t.Errorf("after a kill: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}
@@ -109,14 +109,14 @@ func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 			t.Errorf("robots.txt of %s was requested %d times", host, n)
 		}
 	}
-	if _, err := storage.Verify(t.Context(), second, func(err error) { t.Error(err) }); err != nil {
+	if _, err := store.Verify(t.Context(), second, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 	if report, err := audit.Dir(second, audit.Options{}); err != nil || !report.Clean() {
 		t.Errorf("the audit says %+v, %v", report, err)
 	}
 	for _, body := range []string{"s0.test/1s0.test/1", "s0.test/3s0.test/3"} {
-		for _, path := range func() []string { files, _ := storage.ArchiveFiles(second); return files }() {
+		for _, path := range func() []string { files, _ := store.ArchiveFiles(second); return files }() {
 			if strings.Contains(string(unzipped(t, path)), body) {
 				t.Errorf("%s has a body that the first crawl has", path)
 			}

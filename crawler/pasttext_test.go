@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/extract"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -25,7 +25,7 @@ var notedThen = "sha256:" + strings.Repeat("0", 64)
 func (s *series) handMade(shelf *shelf, pages map[string]resource) {
 	s.t.Helper()
 	s.n++
-	db, err := storage.Open(s.dir(s.n), storage.Options{Archive: &storage.Archive{}})
+	db, err := store.Open(s.dir(s.n), store.Options{Archive: &store.Archive{}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func (s *series) handMade(shelf *shelf, pages map[string]resource) {
 			h.Set("ETag", r.etag)
 		}
 		x := &warc.Exchange{
-			URL: "http://a.example" + target, Date: time.Now(), Metadata: []warc.Field{{Name: storage.FieldTextDigest, Value: notedThen}},
+			URL: "http://a.example" + target, Date: time.Now(), Metadata: []warc.Field{{Name: store.FieldTextDigest, Value: notedThen}},
 			Response: &warc.HTTP{StartLine: warc.StatusLine(200), Header: h, Body: []byte(r.body), Coding: warc.Unchunked},
 			Request:  &warc.HTTP{Head: []byte("GET " + target + " HTTP/1.1\r\n\r\n")},
 		}
-		if refused, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil || len(refused) > 0 {
+		if refused, err := db.PutVisit(&store.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil || len(refused) > 0 {
 			s.t.Fatal(err, refused)
 		}
 		shelf.put(target, r)
@@ -52,7 +52,7 @@ func (s *series) handMade(shelf *shelf, pages map[string]resource) {
 // damageOf flips a bit in the checksum of the record of a URL.
 func damageOf(t *testing.T, dir, url string) {
 	t.Helper()
-	index, err := os.ReadFile(filepath.Join(dir, storage.IndexFile))
+	index, err := os.ReadFile(filepath.Join(dir, store.IndexFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func damageOf(t *testing.T, dir, url string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(dir, storage.ArchiveDir, e.Filename)
+		path := filepath.Join(dir, store.ArchiveDir, e.Filename)
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // filler makes a body long enough to be repeated.
@@ -143,7 +143,7 @@ func (s *series) crawl(change ...func(*crawler.Options)) {
 	if err := s.run(change...); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := storage.Verify(context.Background(), s.dir(s.n), func(err error) { s.t.Errorf("crawl %d: %v", s.n, err) }); err != nil {
+	if _, err := store.Verify(context.Background(), s.dir(s.n), func(err error) { s.t.Errorf("crawl %d: %v", s.n, err) }); err != nil {
 		s.t.Errorf("crawl %d: %v", s.n, err)
 	}
 	report, err := audit.Dir(s.dir(s.n), audit.Options{})

@@ -44,11 +44,6 @@ type SeedPlan struct {
 	OptOut  string // why Options.OptOut excludes the seed; empty: the seed may be requested
 }
 
-// Least returns the least time in which the robots.txt of the site and the given number of
-// pages of the site can be requested, one after the other, with the pause Delay between two
-// requests.
-func (s *SitePlan) Least(pages int) time.Duration { return time.Duration(pages) * s.Delay }
-
 // Allowed returns how many seeds robots.txt allows.
 func (s *SitePlan) Allowed() (n int) {
 	for _, seed := range s.Seeds {

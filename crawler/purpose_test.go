@@ -16,14 +16,14 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // logOf returns the lines of crawl.log about pages, by target.
 func logOf(t *testing.T, dir string) map[string]*crawllog.Line {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(dir, storage.LogFile))
+	raw, err := os.ReadFile(filepath.Join(dir, store.LogFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestPagesThatRobotsTxtRefusesForThePurposeAreNotRequested(t *testing.T) {
 					skipped = append(skipped, fmt.Sprint(s.URL, " ", s.Code, ": ", s.Detail))
 				}
 			}, "http://a.example/")
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 			w.AssertFetched("http://a.example/robots.txt", "http://a.example/", "http://a.example/q")
@@ -123,7 +123,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 					o.Dir, o.Purpose = dir, purpose
 					o.Output = []crawler.Output{crawler.OutputWARC, crawler.OutputBodies, crawler.OutputLinks}
 				}, "http://a.example/")
-				if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+				if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 					t.Fatal(err)
 				}
 				w.AssertFetched("http://a.example/p")
@@ -146,7 +146,7 @@ func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 				if sum.SkippedURLs[frontier.UseRefused] != 1 || sum.Pages != 1 || sum.Fetched != 1 {
 					t.Errorf("%s%s: %v", c.header, c.meta, sum)
 				}
-				for _, name := range []string{storage.PagesFile, storage.LinksFile} {
+				for _, name := range []string{store.PagesFile, store.LinksFile} {
 					if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || strings.Contains(string(raw), "Secret") || strings.Contains(string(raw), "below") {
 						t.Errorf("%s: %s, %v", name, raw, err)
 					}
@@ -251,7 +251,7 @@ func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 		if !slices.Contains(changes, "purpose: none -> archive") {
 			t.Errorf("%q", changes)
 		}
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -287,7 +287,7 @@ func TestRefusedAnswersBeforeARetryAreNotKept(t *testing.T) {
 			if all["/"] == nil || all["/robots.txt"] == nil {
 				t.Errorf("%s: %v", purpose, all)
 			}
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -13,8 +13,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // ReadPages iterates over the pages that the crawl in dir has stored, in the order in which they
@@ -53,19 +54,19 @@ func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (
 	if ctx == nil {
 		return errNoContext
 	}
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	who, _, err := LastRun(r)
+	who, _, err := kept.Asked(r)
 	if err != nil {
 		return err
 	}
-	past := storage.PastOf(dir)
+	past := store.PastOf(dir)
 	invalid := 0
-	for rec, err := range storage.ReadBodies(ctx, dir) {
-		var damaged *storage.DamagedError
+	for rec, err := range store.ReadBodies(ctx, dir) {
+		var damaged *store.DamagedError
 		if err != nil && !errors.As(err, &damaged) {
 			return err
 		}
@@ -82,14 +83,14 @@ func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (
 		}
 	}
 	if invalid > 0 {
-		return fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, storage.PagesFile), invalid)
+		return fmt.Errorf("%s: %d lines are damaged: crawl repair puts them aside", filepath.Join(dir, store.PagesFile), invalid)
 	}
 	return nil
 }
 
 // storedPage returns the page of a line of pages.jsonl, whose URL is u. If its body cannot be
 // read, it returns the page without a body, and an error.
-func storedPage(past *storage.Past, u frontier.URL, rec *storage.PageRecord, token string) (*Page, error) {
+func storedPage(past *store.Past, u frontier.URL, rec *store.PageRecord, token string) (*Page, error) {
 	x := &fetch.Exchange{
 		URL: u, Started: rec.Time, Via: rec.Via, Status: rec.Status, Truncated: rec.Truncated, Head: rec.Method == http.MethodHead,
 		Header: http.Header{},
@@ -117,7 +118,7 @@ func storedPage(past *storage.Past, u frontier.URL, rec *storage.PageRecord, tok
 }
 
 // storedSignals returns the statements about use that are recorded in a line of pages.jsonl.
-func storedSignals(rec *storage.PageRecord) robots.Signals {
+func storedSignals(rec *store.PageRecord) robots.Signals {
 	s := robots.Signals{Licenses: rec.License, Policies: rec.TDMPolicy}
 	for _, u := range rec.Usage {
 		one := robots.Statement{Use: robots.Use(u.Use), Granted: u.Granted}
@@ -138,7 +139,7 @@ func storedSignals(rec *storage.PageRecord) robots.Signals {
 
 // readAnswer sets the header and the body of x to those of the archived answer of rec. It
 // changes nothing if there is no such answer.
-func readAnswer(past *storage.Past, rec *storage.PageRecord, x *fetch.Exchange) error {
+func readAnswer(past *store.Past, rec *store.PageRecord, x *fetch.Exchange) error {
 	c, err := past.Answer(rec)
 	if err != nil || c == nil {
 		return err

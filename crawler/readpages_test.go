@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // A seenPage is what a handler and ReadPages must agree about.
@@ -198,7 +198,7 @@ func TestErrorsOfReadPages(t *testing.T) {
 		if err == nil {
 			err = c.Run(t.Context(), crawler.HandlerFunc(func(context.Context, *crawler.Page) error {
 				_, _, errs := read(t.Context(), dir)
-				var inUse *storage.InUseError
+				var inUse *store.InUseError
 				if len(errs) != 1 || !errors.As(errs[0], &inUse) {
 					t.Errorf("of a running crawl: %v", errs)
 				}
@@ -227,7 +227,7 @@ func TestErrorsOfReadPages(t *testing.T) {
 		t.Errorf("without a crawl: %v", errs)
 	}
 	// A damaged line, and a record with other bytes.
-	file := filepath.Join(dir, storage.PagesFile)
+	file := filepath.Join(dir, store.PagesFile)
 	lines, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestErrorsOfReadPages(t *testing.T) {
 	if pages, bodies, errs := read(t.Context(), dir); pages != 3 || bodies != 3 || len(errs) != 1 || !strings.Contains(errs[0].Error(), "1 lines are damaged") {
 		t.Errorf("with a damaged line: %d pages, %d bodies, %v", pages, bodies, errs)
 	}
-	archives, err := storage.ArchiveFiles(dir)
+	archives, err := store.ArchiveFiles(dir)
 	if err != nil || len(archives) != 1 {
 		t.Fatal(archives, err)
 	}

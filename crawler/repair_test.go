@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // repaired is the result of one damage.
@@ -42,7 +42,7 @@ func (c *damagedCrawl) spoilt(t *testing.T, name string, is []byte) (dir string)
 func pageURLs(raw []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range bytes.Lines(raw) {
-		var p storage.PageRecord
+		var p store.PageRecord
 		if json.Unmarshal(line, &p) == nil && p.URL != "" {
 			all[p.URL] = true
 		}
@@ -59,8 +59,8 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	defer os.RemoveAll(dir)
 	before := readDir(t, dir)
 	problems := 0
-	_, err := storage.Verify(t.Context(), dir, func(error) { problems++ })
-	r, rerr := storage.NewRepair(t.Context(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+	_, err := store.Verify(t.Context(), dir, func(error) { problems++ })
+	r, rerr := store.NewRepair(t.Context(), dir, store.RepairOptions{Writer: crawler.ArchiveWriter})
 	if rerr != nil {
 		if !maps.EqualFunc(readDir(t, dir), before, bytes.Equal) {
 			t.Errorf("%s: %s: %s: refused, and changed", c.name, name, what)
@@ -93,7 +93,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	after := readDir(t, dir)
 	for n, raw := range before {
 		kept, moved := after[filepath.Join(aside, n)]
-		if moved && !bytes.Equal(kept, raw) || !moved && !bytes.Equal(after[n], raw) && n != storage.RunFile {
+		if moved && !bytes.Equal(kept, raw) || !moved && !bytes.Equal(after[n], raw) && n != store.RunFile {
 			t.Errorf("%s: %s: %s: %s of before is not kept", c.name, name, what, n)
 		}
 	}
@@ -105,15 +105,15 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 		}
 	}
 	var still []string
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { still = append(still, err.Error()) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { still = append(still, err.Error()) }); err != nil {
 		still = append(still, err.Error())
 	}
 	if len(still) != len(left) {
 		t.Errorf("%s: %s: %s: repair reported %d remaining problems, and there are %q", c.name, name, what, len(left), still)
 	}
 	// Each page that could be read is still there, or its URL is queued again.
-	had, has := pageURLs(before[storage.PagesFile]), pageURLs(after[storage.PagesFile])
-	for url := range pageURLs(c.files[storage.PagesFile]) {
+	had, has := pageURLs(before[store.PagesFile]), pageURLs(after[store.PagesFile])
+	for url := range pageURLs(c.files[store.PagesFile]) {
 		if had[url] && !has[url] {
 			t.Errorf("%s: %s: %s: the page %s could be read, and is lost", c.name, name, what, url)
 		}
@@ -126,7 +126,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	default:
 		became.became = "whole"
 	}
-	if again, err := storage.NewRepair(t.Context(), dir, storage.RepairOptions{}); err == nil {
+	if again, err := store.NewRepair(t.Context(), dir, store.RepairOptions{}); err == nil {
 		if len(left) == 0 && !again.Sound {
 			t.Errorf("%s: %s: %s: a second repair finds something: %q %q", c.name, name, what, again.Mended, again.Lost)
 		}
@@ -139,7 +139,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 
 // kindOf returns the kind of a file for tables.
 func kindOf(name string) string {
-	if strings.HasPrefix(name, storage.ArchiveDir) {
+	if strings.HasPrefix(name, store.ArchiveDir) {
 		return "warc/"
 	}
 	return name
@@ -200,15 +200,15 @@ func TestRepair(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 9))
 	crawls := damagedCrawls(t)
 	for _, c := range crawls { // pages after that copy would be cut off, even acknowledged ones
-		if b := c.repair(t, storage.StateFile, "older copy", c.older[storage.StateFile]); b.became != "refused" {
-			t.Errorf("%s: an older %s: %s", c.name, storage.StateFile, b.became)
+		if b := c.repair(t, store.StateFile, "older copy", c.older[store.StateFile]); b.became != "refused" {
+			t.Errorf("%s: an older %s: %s", c.name, store.StateFile, b.became)
 		}
 	}
 	table := map[string]map[string]int{}
 	for range damages {
 		c := crawls[random.IntN(len(crawls))]
 		name := slices.Sorted(maps.Keys(c.files))[random.IntN(len(c.files))]
-		if name == storage.RunFile {
+		if name == store.RunFile {
 			continue
 		}
 		raw := c.files[name]
@@ -221,7 +221,7 @@ func TestRepair(t *testing.T) {
 			table[b.file] = map[string]int{}
 		}
 		table[b.file][b.became]++
-		if (b.file == storage.PagesFile || b.file == storage.LinksFile) && b.became != "as was" && b.became != "harmless" {
+		if (b.file == store.PagesFile || b.file == store.LinksFile) && b.became != "as was" && b.became != "harmless" {
 			t.Errorf("%s: %s: %s: %s, and the archive has all of it", c.name, name, what, b.became)
 		}
 		if b.became == "refused" || b.became == "left" {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/admit"
 	"github.com/zeebo/xxh3"
 )
 
@@ -36,8 +37,6 @@ const (
 	// maxWarnings is the most warnings of one kind that a crawl logs. Further cases are only
 	// counted.
 	maxWarnings = 20
-	// maxUnder is how many bytes of a URL a Repeat shows.
-	maxUnder = 256
 )
 
 type bodyKey struct {
@@ -88,7 +87,7 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	if path, segments := pathOf(u); segments > one.segments && strings.HasPrefix(path, one.first) {
 		one.below++
 	}
-	one.Under = common(one.Under, short(u.String()))
+	one.Under = common(one.Under, admit.Short(u.String()))
 	for n := manyRepeats; n <= one.Pages; n *= 10 {
 		if n == one.Pages {
 			r.said++
@@ -114,15 +113,15 @@ func newBody(u frontier.URL) *body {
 	path, segments := pathOf(u)
 	site := len(u.Site())
 	text := u.String() // cloned, because a substring would keep the whole URL in memory
-	text = strings.Clone(text[:min(len(text), site+maxUnder)])
+	text = strings.Clone(text[:min(len(text), site+admit.MaxShort)])
 	return &body{
-		Repeat: Repeat{Under: short(text)}, site: frontier.Site(text[:site]),
+		Repeat: Repeat{Under: admit.Short(text)}, site: frontier.Site(text[:site]),
 		first: text[site : site+strings.LastIndexByte(path, '/')+1], segments: segments,
 	}
 }
 
 func pathOf(u frontier.URL) (path string, segments int) {
-	path, _, _ = strings.Cut(short(u.Target()), "?")
+	path, _, _ = strings.Cut(admit.Short(u.Target()), "?")
 	return path, strings.Count(path, "/")
 }
 
@@ -157,8 +156,6 @@ func (r *repeats) list() []Repeat {
 	})
 	return many
 }
-
-func short(url string) string { return url[:min(len(url), maxUnder)] }
 
 // common returns the longest prefix that two URLs share and that ends at a delimiter.
 func common(a, b string) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // All requisites of a page are fetched, on any host: a style sheet names another one, which
@@ -221,7 +221,7 @@ func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 				}
 				w.AssertPolite()
 			})
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 		})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -26,9 +26,9 @@ type rescan struct {
 	found  *findings
 	answer *archivedAnswer // the last answer that was read, until its metadata record is read
 	bodies map[string][]frontier.Entry
-	second bool          // this is the second pass over the archive: read only bodies that revisit records of the first pass refer to
-	lost   int           // number of pages that were skipped because of maxRepeated
-	past   *storage.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil if there is none
+	second bool        // this is the second pass over the archive: read only bodies that revisit records of the first pass refer to
+	lost   int         // number of pages that were skipped because of maxRepeated
+	past   *store.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil if there is none
 }
 
 // An archivedAnswer is an answer that was read from the archive: a response record, or a
@@ -43,7 +43,7 @@ type archivedAnswer struct {
 // before, and those that the crawl refuses now. If the crawl is stopped, rescan returns early
 // without an error. After a stop or a kill the next run begins the rescan from the start.
 func (c *Crawler) rescan(ctx context.Context) error {
-	files, err := storage.ArchiveFiles(c.opts.Dir)
+	files, err := store.ArchiveFiles(c.opts.Dir)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 	}
 	r := &rescan{c: c, found: newFindings(), bodies: map[string][]frontier.Entry{}}
 	if c.opts.Previous != "" {
-		r.past = storage.PastOf(c.opts.Previous)
+		r.past = store.PastOf(c.opts.Previous)
 	}
 	for {
 		for _, path := range files {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // rescanWeb has links of every kind that an earlier run may have refused.
@@ -45,7 +45,7 @@ func rescanWeb(t *testing.T) *crawltest.Web {
 func TestRescanBringsRefusedLinksBack(t *testing.T) {
 	everything := func(o *crawler.Options) { o.Scope, o.FollowNoFollow = crawler.Anywhere(), true }
 	var want []string
-	wants := map[string]storage.PageRecord{}
+	wants := map[string]store.PageRecord{}
 	plain := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		want, _ = crawl(t, rescanWeb(t), func(o *crawler.Options) { everything(o); o.Dir = plain }, "http://a.example/\ttag")
@@ -103,13 +103,13 @@ func TestRescanOfADamagedArchive(t *testing.T) {
 		wide := func(o *crawler.Options) {
 			o.Dir, o.Scope, o.Rescan, o.Logger = dir, crawler.Anywhere(), true, slog.New(slog.NewTextHandler(&said, nil))
 		}
-		var record storage.PageRecord
+		var record store.PageRecord
 		for _, r := range records(t, dir) {
 			if r.URL == "http://a.example/1" {
 				record = r
 			}
 		}
-		path := filepath.Join(dir, storage.ArchiveDir, record.WARC)
+		path := filepath.Join(dir, store.ArchiveDir, record.WARC)
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const recordDate = "2020-01-01T00:00:00.000000Z"
@@ -58,7 +58,7 @@ func writeArchive(t *testing.T, dir string, records ...string) {
 		}
 		file = append(file, member...)
 	}
-	archive := filepath.Join(dir, storage.ArchiveDir)
+	archive := filepath.Join(dir, store.ArchiveDir)
 	if err := errors.Join(os.MkdirAll(archive, 0o755), os.WriteFile(filepath.Join(archive, archiveName), file, 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestRescanOfAnUnreadableArchive(t *testing.T) {
 		{"a file that is not there", func(archive string) error {
 			return errors.Join(os.Mkdir(archive, 0o755), os.Symlink("nowhere", filepath.Join(archive, archiveName)))
 		}, "open "},
-		{"a directory that is a file", func(archive string) error { return os.WriteFile(archive, nil, 0o644) }, storage.ArchiveDir},
+		{"a directory that is a file", func(archive string) error { return os.WriteFile(archive, nil, 0o644) }, store.ArchiveDir},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -186,7 +186,7 @@ func TestRescanOfAnUnreadableArchive(t *testing.T) {
 					t.Fatal(err)
 				}
 				asked := len(w.Log())
-				archive := filepath.Join(dir, storage.ArchiveDir)
+				archive := filepath.Join(dir, store.ArchiveDir)
 				if err := test.spoil(archive); err != nil {
 					t.Skip(err)
 				}
@@ -210,7 +210,7 @@ func TestRescanOfAnArchiveThatIsDamagedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := len(w.Log())
-		archive := filepath.Join(dir, storage.ArchiveDir)
+		archive := filepath.Join(dir, store.ArchiveDir)
 		_, err := try(t, w, func(o *crawler.Options) {
 			bare(o)
 			o.Rescan, o.OnStart = true, func(crawler.Start) {

@@ -6,23 +6,23 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // ArchiveWriter returns a function that rebuilds lines of pages.jsonl and links.jsonl from
 // answers in the archive of a crawl. The function uses the settings of the last run of the
 // crawl, which ArchiveWriter reads from the state. ArchiveWriter can be used as
-// storage.RepairOptions.Writer.
-func ArchiveWriter(from storage.Values) (storage.Writer, error) {
-	s, ok, err := ReadStored(from)
+// store.RepairOptions.Writer.
+func ArchiveWriter(from store.Values) (store.Writer, error) {
+	o, _, ok, err := readStored(from)
 	if err != nil || !ok {
 		return nil, err
 	}
-	f, err := fetch.New(fetch.Options{Policy: s.Options.policy(), UserAgent: s.Options.Identity.UserAgent(), Bodies: fetch.Bodies{MaxSize: s.Options.MaxSize}})
+	f, err := fetch.New(fetch.Options{Policy: o.policy(), UserAgent: o.Identity.UserAgent(), Bodies: fetch.Bodies{MaxSize: o.MaxSize}})
 	if err != nil {
 		return nil, err
 	}
-	w := &archiveWriter{opts: s.Options, fetcher: f}
+	w := &archiveWriter{opts: o, fetcher: f}
 	if w.opts.Output == nil {
 		w.opts.Output = usualOutputs
 	}
@@ -37,7 +37,7 @@ type archiveWriter struct {
 
 // lines returns the lines of an answer. It may return two versions of the line in pages.jsonl,
 // if the archive does not say which one the crawl has written.
-func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []storage.LinkRecord, error) {
+func (w *archiveWriter) lines(a *store.Answered) ([]*store.PageRecord, []store.LinkRecord, error) {
 	x := &fetch.Exchange{Status: a.Status, Header: a.Header, Head: a.Head, Started: a.Date, Truncated: a.Truncated}
 	if x.Trouble() != frontier.NoTrouble || a.Capture.Truncated && a.Truncated == "" {
 		return nil, nil, nil // the URL was requested again, or it is unknown why the body is cut
@@ -50,7 +50,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 	if strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)) {
 		return nil, nil, nil // the answer is a robots.txt
 	}
-	r := &storage.PageRecord{}
+	r := &store.PageRecord{}
 	for _, f := range a.Fields {
 		switch f.Name {
 		case "robotsFetched":
@@ -60,7 +60,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 		case "robotsRule":
 			r.Rule = f.Value
 		case "usage":
-			if u, ok := storage.ParseUsage(f.Value); ok {
+			if u, ok := store.ParseUsage(f.Value); ok {
 				r.Usage = append(r.Usage, u)
 			}
 		case "license":
@@ -69,7 +69,7 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 			r.TDMPolicy = append(r.TDMPolicy, f.Value)
 		case "change":
 			r.Change = f.Value
-		case storage.FieldTextDigest:
+		case store.FieldTextDigest:
 			r.TextDigest = f.Value
 		}
 	}
@@ -84,13 +84,13 @@ func (w *archiveWriter) lines(a *storage.Answered) ([]*storage.PageRecord, []sto
 		}
 	}
 	p := newPage(new(Page), e, &fetch.Result{Page: x}, w.opts.reading())
-	page := func() *storage.PageRecord {
+	page := func() *store.PageRecord {
 		is := p.record(nil, w.opts.writes(OutputBodies))
 		is.Robots, is.Rule, is.Usage, is.License, is.TDMPolicy = r.Robots, r.Rule, r.Usage, r.License, r.TDMPolicy
 		is.Change, is.TextDigest = r.Change, r.TextDigest
 		return is
 	}
-	pages := []*storage.PageRecord{page()}
+	pages := []*store.PageRecord{page()}
 	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
 		p.Text() // sets charset. If the crawl computed the digest, its line has the charset; if the crawl copied the digest from an earlier answer, its line has none
 		pages = append(pages, page())

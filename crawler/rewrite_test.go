@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // oddWeb has a page of each kind whose line has fields of its own.
@@ -87,15 +87,15 @@ func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 					dir = crawl(func(o *crawler.Options) { c.set(o); o.Previous = first })
 				}
 				was := readDir(t, dir)
-				if n := bytes.Count(was[storage.PagesFile], []byte("\n")); n < 8 || bytes.Count(was[storage.LinksFile], []byte("\n")) < 9 {
+				if n := bytes.Count(was[store.PagesFile], []byte("\n")); n < 8 || bytes.Count(was[store.LinksFile], []byte("\n")) < 9 {
 					t.Fatalf("%d pages", n)
 				}
-				for _, file := range []string{storage.PagesFile, storage.LinksFile} {
+				for _, file := range []string{store.PagesFile, store.LinksFile} {
 					if err := os.Remove(filepath.Join(dir, file)); err != nil {
 						t.Fatal(err)
 					}
 				}
-				r, err := storage.NewRepair(t.Context(), dir, storage.RepairOptions{Writer: crawler.ArchiveWriter})
+				r, err := store.NewRepair(t.Context(), dir, store.RepairOptions{Writer: crawler.ArchiveWriter})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -24,7 +24,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // book adds a site of n pages with links between them.
@@ -35,15 +35,15 @@ func book(w *crawltest.Web, origin string, n int) {
 	}
 }
 
-func records(t *testing.T, dir string) []storage.PageRecord {
+func records(t *testing.T, dir string) []store.PageRecord {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(dir, storage.PagesFile))
+	raw, err := os.ReadFile(filepath.Join(dir, store.PagesFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []storage.PageRecord
+	var all []store.PageRecord
 	for line := range bytes.Lines(raw) {
-		var r storage.PageRecord
+		var r store.PageRecord
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -54,7 +54,7 @@ func records(t *testing.T, dir string) []storage.PageRecord {
 
 func logLines(t *testing.T, dir string) []*crawllog.Line {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, storage.LogFile))
+	f, err := os.Open(filepath.Join(dir, store.LogFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestOutputs(t *testing.T) {
 			o.Dir, o.Output = dir, []crawler.Output{crawler.OutputPages, crawler.OutputBodies}
 		}, "http://a.example/\tthe tag")
 	})
-	byURL := map[string]storage.PageRecord{}
+	byURL := map[string]store.PageRecord{}
 	for _, r := range records(t, dir) {
 		byURL[r.URL] = r
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func TestEquivalentURLs(t *testing.T) {
@@ -164,7 +164,7 @@ func TestOfEquivalentURLsTheFirstIsRequested(t *testing.T) {
 					w.AssertPolite()
 				})
 				if dir != "" {
-					if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+					if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 						t.Error(err)
 					}
 				}
@@ -221,7 +221,7 @@ func TestARedirectToAnEquivalentURLIsFollowed(t *testing.T) {
 					}
 				})
 				if dir != "" {
-					if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+					if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 						t.Error(err)
 					}
 				}
@@ -278,11 +278,11 @@ func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 		want("a rescan with them again", run(dir, func(o *crawler.Options) { o.Rescan = true }))
 	})
 	for _, d := range []string{dir, killed} {
-		if _, err := storage.Verify(t.Context(), d, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+		if _, err := store.Verify(t.Context(), d, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 			t.Error(err)
 		}
 	}
-	r, err := storage.OpenReader(killed)
+	r, err := store.OpenReader(killed)
 	if err != nil {
 		t.Fatal(err)
 	}

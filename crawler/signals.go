@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -63,13 +63,13 @@ func (p *Page) Signals() robots.Signals {
 // usage returns the signals in the form for pages.jsonl and the archive. asked is when
 // robots.txt was last requested. If the robots.txt that applies was fetched at another time,
 // its statements are marked with that time.
-func (p *Page) usage(asked time.Time) (all []storage.UsageRecord, license, policy []string) {
+func (p *Page) usage(asked time.Time) (all []store.UsageRecord, license, policy []string) {
 	s := p.Signals()
 	if s.IsZero() {
 		return nil, nil, nil
 	}
 	for _, one := range s.Deciding() {
-		all = append(all, storage.UsageRecord{Use: string(one.Use), Granted: one.Granted, By: said(one, &s, asked)})
+		all = append(all, store.UsageRecord{Use: string(one.Use), Granted: one.Granted, By: said(one, &s, asked)})
 	}
 	return all, s.Licenses, s.Policies
 }

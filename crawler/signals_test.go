@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // says answers target with an HTML page and header fields, each as "Name: value".
@@ -181,7 +181,7 @@ func TestPagesThatRequireALicenseAreNotRequestedAgain(t *testing.T) {
 			}
 		}, "http://a.example/")
 		wantPages(t, pages, "http://a.example/", "http://a.example/login", "http://a.example/shop", "http://a.example/open")
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]string{
@@ -228,7 +228,7 @@ func TestSignalsAreKeptWithEachCapture(t *testing.T) {
 		s.Page("/late", `<a href="/later">1</a>`).Page("/later", `<a href="/last">2</a>`).Page("/last", "")
 		w.Site("http://quiet.example").Page("/quiet", "")
 		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Patience = dir, time.Hour }, "http://a.example/", "http://quiet.example/quiet", "http://late.example/late")
-		if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+		if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 			t.Fatal(err)
 		}
 		want := map[string]string{
@@ -240,7 +240,7 @@ func TestSignalsAreKeptWithEachCapture(t *testing.T) {
 		}
 		for _, kept := range []string{"both", "archive"} {
 			if kept == "archive" {
-				if err := os.Remove(filepath.Join(dir, storage.PagesFile)); err != nil {
+				if err := os.Remove(filepath.Join(dir, store.PagesFile)); err != nil {
 					t.Fatal(err)
 				}
 			}

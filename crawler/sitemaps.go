@@ -26,12 +26,6 @@ const (
 	SitemapsNone Sitemaps = "none" // sitemaps are not requested, and the URLs in a seed that is a sitemap are not followed
 )
 
-// maxNested is how many hops of the kind M are followed in a row. Such a hop leads from a
-// robots.txt or a sitemap index to a sitemap or an index. With three of them, a robots.txt
-// names an index, which names a second index, which names a sitemap. Sitemaps.org does not
-// allow more.
-const maxNested = 3
-
 // maxQueuedLists is the most sites that queuedLists remembers.
 const maxQueuedLists = 1 << 14
 
@@ -105,25 +99,4 @@ func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 		found = append(found, sitemap)
 	}
 	return found
-}
-
-// named reports whether e is a sitemap on an allowed host. If a robots.txt names the sitemap,
-// or another sitemap redirects to it, any host is allowed. If an index names it, only the host
-// of the index is allowed.
-func named(e *frontier.Entry) bool {
-	switch {
-	case !e.Sitemap():
-		return false
-	case e.Redirects() > 0 || strings.HasSuffix(e.Hops, string([]byte{byte(frontier.HopPrerequisite), byte(frontier.HopManifest)})):
-		return true
-	}
-	via, err := frontier.ParseURL(e.Via)
-	return err == nil && via.Host() == e.URL.Host()
-}
-
-// nested returns the number of hops of the kind M (see maxNested) in a row that led to e.
-// Redirects between them are ignored.
-func nested(e *frontier.Entry) int {
-	hops := strings.ReplaceAll(e.Hops, string(rune(frontier.HopRedirect)), "")
-	return len(hops) - len(strings.TrimRight(hops, string(rune(frontier.HopManifest))))
 }

@@ -3,10 +3,15 @@ package crawler
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
@@ -91,4 +96,45 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 // other site. A usual budget of 0 or less, and a negative own one, are unlimited.
 func larger[T ~int | ~int64](own, usual T) bool {
 	return usual > 0 && (own < 0 || own > usual)
+}
+
+// ownSettings returns the settings that s has for its site, other than those of all sites in a
+// crawl with the options o.
+func (o *Options) ownSettings(s *SiteOptions) (own []kept.Own) {
+	wider := o.loosened(s)
+	add := func(name, value string) {
+		is := slices.ContainsFunc(wider, func(l loosening) bool { return l.setting == name })
+		own = append(own, kept.Own{Name: name, Value: value, Wider: is})
+	}
+	if s.Delay > 0 {
+		add("delay", setting.Span(&s.Delay, 0, 0).String())
+	}
+	if len(s.Header) > 0 {
+		add("header", strings.Join(slices.Sorted(maps.Keys(s.Header)), " "))
+	}
+	if s.MaxBytes != 0 {
+		add("max-host-bytes", setting.Size(&s.MaxBytes, 0, 0).String())
+	}
+	if s.MaxPages != 0 {
+		add("max-host-pages", setting.Count(&s.MaxPages, 0, 0).String())
+	}
+	if s.MaxTime != 0 {
+		add("max-host-time", setting.Span(&s.MaxTime, 0, 0).String())
+	}
+	if s.AllowForbidden {
+		add("robots-forbidden", "allow")
+	}
+	if s.Scope != nil {
+		add("scope", "")
+	}
+	return own
+}
+
+// siteSettings returns the settings for sites that have none of their own. o must have its
+// defaults filled in (see fill).
+func (o *Options) siteSettings() kept.Site {
+	return kept.Site{
+		Policy: o.policy(), Delay: max(0, o.Delay),
+		Max: frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: max(0, o.MaxHostBytes), Time: max(0, o.MaxHostTime)},
+	}
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // maxSites is how many sites' settings are cached.
@@ -21,8 +22,8 @@ const maxSites = 1 << 14
 // sites caches the results of Options.Site, so that the settings of a site do not change during
 // a visit.
 type sites struct {
-	opts *Options                        // validated; never changed
-	db   func(frontier.Site) *storage.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
+	opts *Options                      // validated; never changed
+	db   func(frontier.Site) *store.DB // returns the storage of a site, which may have settings of an earlier run; nil: there are none
 
 	mu    sync.Mutex // guards known, which is read for every link and in every visit. It is not held while Options.Site runs
 	known map[frontier.Site]*siteAnswer
@@ -110,9 +111,9 @@ func (s *sites) had(site frontier.Site) (bool, error) {
 	if s.db == nil {
 		return false, nil
 	}
-	var kept keptSite
-	_, err := s.db(site).Get(keySite+string(site), &kept)
-	return !kept.none(), err
+	var was kept.OfSite
+	_, err := s.db(site).Get(kept.KeySite+string(site), &was)
+	return !was.None(), err
 }
 
 // usual reports whether all settings of s have their zero values.
@@ -181,10 +182,10 @@ func (j *job) siteInForce(site frontier.Site) (*siteAnswer, error) {
 // requests to the site are logged. If the site has none any more, but had some in an earlier
 // run, it writes that there are none.
 func (j *job) logSite(site frontier.Site, a *siteAnswer) error {
-	kept := keptSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
+	now := kept.OfSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
 	notes := []string{"site:" + string(site)}
 	said := []any{"site", string(site)}
-	for _, own := range kept.Own {
+	for _, own := range now.Own {
 		if own.Wider {
 			notes = append(notes, "allows:"+own.Name+"="+own.Value)
 			said = append(said, "allows", own.Name+"="+own.Value)
@@ -200,6 +201,6 @@ func (j *job) logSite(site frontier.Site, a *siteAnswer) error {
 	if db == nil || a.Exclude {
 		return nil
 	}
-	err := db.Put(keySite+string(site), kept)
+	err := db.Put(kept.KeySite+string(site), now)
 	return errors.Join(err, db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes}))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A slow site, and a site of one's own.
@@ -332,7 +332,7 @@ func TestASiteMayBeCrawledThoughItsRobotsTxtIsForbidden(t *testing.T) {
 			t.Fatalf("crawl.log has\n%s\nwant\n%s", strings.Join(kept, "\n"), want)
 		}
 	}
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 )
 
 // SitesByHost returns a function for Options.Site that looks up sites in a table. A key of the
@@ -55,7 +56,7 @@ func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions,
 // siteKey parses a key: a host, or one site.
 func siteKey(key string) (host string, site frontier.Site, err error) {
 	if !strings.Contains(key, "://") {
-		if host = hostOf(key); host == "" {
+		if host = places.Host(key); host == "" {
 			return "", "", &OptionError{Field: "Site", Site: key, Reason: "is neither a host, as example.org, which includes all hosts below it and all ports, nor a site, as http://localhost:8080"}
 		}
 		return host, "", nil

@@ -8,14 +8,14 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A slot is a worker slot. It has the data of one visit. No other visit uses it until that
 // visit has ended.
 type slot struct {
-	number int         // number of the slot in crawl.log
-	db     *storage.DB // the storage of the visit; nil: none
+	number int       // number of the slot in crawl.log
+	db     *store.DB // the storage of the visit; nil: none
 
 	site  frontier.Site // site of the visit; empty while the slot is free
 	since time.Time

@@ -180,7 +180,10 @@ func (c *Crawler) Summary() Summary {
 	if !c.running() {
 		return s
 	}
-	s.Repeats, s.Traps = c.visits.repeats.list(), c.visits.traps.list()
+	s.Repeats, s.Traps = c.visits.repeats.list(), []Trap{}
+	for _, t := range c.visits.traps.List() {
+		s.Traps = append(s.Traps, Trap(t))
+	}
 	s.Waiting = c.unfinished()
 	for _, st := range s.Waiting {
 		s.NextAgain = earlier(s.NextAgain, st.NextAgain)
@@ -216,4 +219,12 @@ func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
 		return frontier.SiteStatus{}, false
 	}
 	return c.frontier.Longest(now)
+}
+
+// A Trap is a place where links were refused because their URLs have the pattern of an endless
+// space, such as a calendar without end.
+type Trap struct {
+	Site    frontier.Site
+	Pattern string // the pattern in words, such as "the path repeats /a/b"
+	URLs    int    // number of links that were refused
 }

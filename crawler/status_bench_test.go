@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // The time of Status and ReadStatus for a crawl of a million URLs on a hundred thousand sites.
 func BenchmarkStatus(b *testing.B) {
 	const sites, each = 100_000, 10
 	dir := b.TempDir()
-	db, err := storage.Open(dir, storage.Options{NoPages: true})
+	db, err := store.Open(dir, store.Options{NoPages: true})
 	if err != nil {
 		b.Fatal(err)
 	}

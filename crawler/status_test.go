@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // The Status of a crawl while it runs, at its end, and from its directory.
@@ -99,7 +99,7 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Wait()
-			if want := new(storage.InUseError); i == 1 && !errors.As(inUse, &want) {
+			if want := new(store.InUseError); i == 1 && !errors.As(inUse, &want) {
 				t.Errorf("while it runs: %v", inUse)
 			}
 			if s := c.Status(); s.Crawl.Done != s.Crawl.BudgetPages || s.Crawl.BudgetPages < s.Run.Pages+8*i || s.Crawl.Queued != 1 {
@@ -114,14 +114,14 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	if s.State != crawler.StateKilled || s.Run.Requests != 0 || s.Crawl.BudgetPages < 13 || s.Crawl.Queued != 1 || s.Crawl.Done != s.Crawl.BudgetPages || s.Time.Hour() != 1 || s.Name != testIdentity.Token {
 		t.Errorf("%+v", s)
 	}
-	run, err := storage.ReadRun(killed)
+	run, err := store.ReadRun(killed)
 	if err != nil || run.Full {
 		t.Fatalf("%+v, %v", run, err)
 	}
 	run.Full = true
 	raw, err := json.Marshal(run)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(killed, storage.RunFile), raw, 0o600)
+		err = os.WriteFile(filepath.Join(killed, store.RunFile), raw, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/processes"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage"
 )
 
@@ -39,7 +41,7 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 // the time of that commit. If the crawl is in StateNotBegun, only Version, Dir, Time and State
 // are set. It fails as storage.OpenReader does, except with a *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
-	var notBegun *storage.NotBegunError
+	var notBegun *store.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
 		return Status{Version: statusVersion, Dir: dir, Time: time.Now(), State: StateNotBegun}, nil
 	}
@@ -47,18 +49,32 @@ func ReadStatus(dir string) (s Status, err error) {
 }
 
 func readStatus(dir string) (s Status, err error) {
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		return Status{}, err
 	}
-	s, err = StatusOf(r)
+	s, err = statusOf(r)
 	return s, errors.Join(err, r.Close())
 }
 
-// StatusOf is like ReadStatus, for a crawl whose state is open. It can also read a crawl of several
-// nodes while they run: the figures of the crawl, its sites and its orders are those of all nodes,
-// and the figures of a run those of one node at its end.
-func StatusOf(r *storage.Reader) (s Status, err error) {
+// StatusOf returns the Status of a whole crawl on several nodes, while nodes run or not, and changes
+// nothing. It has no figures of a run, because each node has its own (Crawler.Status). It fails if
+// the database cannot be read, or has no crawl.
+func StatusOf(state storage.State) (s Status, err error) {
+	r, err := store.OpenState(state, "")
+	if err != nil {
+		return Status{}, err
+	}
+	s, err = statusOf(r)
+	s.Run, s.Polite, s.Limits, s.Seconds, s.Began = StatusRun{}, StatusPolite{}, nil, 0, time.Time{}
+	if r.Live() {
+		s.State, s.End, s.Time = StateRunning, "", time.Now()
+	}
+	return s, errors.Join(err, r.Close())
+}
+
+// statusOf returns the status of the crawl that r reads.
+func statusOf(r *store.Reader) (s Status, err error) {
 	dir := r.Dir()
 	var was asked
 	if err := lastAsked(r, &was); err != nil {
@@ -74,7 +90,7 @@ func StatusOf(r *storage.Reader) (s Status, err error) {
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[frontier.Code]int{}
 	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
-	if left.own, err = ReadStoredSites(r, o); err != nil {
+	if left.own, err = kept.ReadSites(r, o.siteSettings()); err != nil {
 		return Status{}, err
 	}
 	for st, err := range r.Sites() {
@@ -107,7 +123,7 @@ func StatusOf(r *storage.Reader) (s Status, err error) {
 // lastStatus returns the status that the last run has stored. If it has stored none, the result
 // has only the State and the time of the last commit. If the status has version 1, some of its
 // figures have other names, and are missing in the result.
-func lastStatus(r *storage.Reader, was *asked) (Status, error) {
+func lastStatus(r *store.Reader, was *asked) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)
 	switch {
@@ -129,14 +145,14 @@ func endedFull(dir string) bool {
 	if dir == "" {
 		return false
 	}
-	run, err := storage.ReadRun(dir)
+	run, err := store.ReadRun(dir)
 	return err == nil && run.Full
 }
 
 // A leftOf finds out why the queued URLs of a crawl that is not running were not fetched.
 type leftOf struct {
 	o      *Options
-	own    StoredSites
+	own    kept.Sites
 	now    time.Time
 	end    End
 	orders []Order

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -24,11 +24,11 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	if _, err := o.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	db, err := storage.Open(dir, storage.Options{Archive: o.archive()})
+	db, err := store.Open(dir, store.Options{Archive: o.archive()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := newJob(o, nil, jobDeps{Snapshots: db, DB: func(frontier.Site) *storage.DB { return db }})
+	job, err := newJob(o, nil, jobDeps{Snapshots: db, DB: func(frontier.Site) *store.DB { return db }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {
 		t.Error(err)
 	}
 	want := "resource /0 plain, response /1 plain, response /2 bytes of the wire, response /3 bytes of the wire, response /4 , "
@@ -73,7 +73,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 // answersIn returns the answers in the only WARC file of a crawl: type, target, body.
 func answersIn(t *testing.T, dir string) (all string) {
 	t.Helper()
-	files, err := storage.ArchiveFiles(dir)
+	files, err := store.ArchiveFiles(dir)
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}

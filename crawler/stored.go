@@ -1,57 +1,29 @@
 package crawler
 
 import (
-	"slices"
-	"strings"
-
-	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A Stored has the options of the last run of a crawl, as far as they are stored in its
-// directory.
-type Stored struct {
-	// Options has the identity, and the settings that have a text form. The settings of
-	// connections (GroupWire), the seeds, and the functions of the program are left out.
-	Options Options
-	// Untold are the settings whose values could not be stored because they have no text form,
-	// such as a scope that is a function of the program. In Options they have their defaults.
-	Untold []Change
+// readStored reads the options of the last run, as far as they are stored: without those of
+// connections, the seeds, and the functions of the program. whole is false if the value of any
+// other option could not be stored. ok is false for a directory in which no run has begun yet.
+func readStored(from store.Values) (o Options, whole, ok bool, err error) {
+	id, texts, ok, err := kept.LastRun(from)
+	if !ok || err != nil {
+		return o, false, ok, err
+	}
+	o.Identity = Identity(id)
+	return o, len(kept.Restore(o.Settings(), texts)) == 0, true, nil
 }
 
-// ReadStored reads the options of the last run. ok is false for a directory in which no run
-// has begun yet.
-func ReadStored(from storage.Values) (s Stored, ok bool, err error) {
-	var last asked
-	if ok, err = from.Get(keyAsked, &last); !ok || err != nil {
-		return s, ok, err
+// lastAsked reads the options of the last run. A run stores its options before its first
+// request. If none are stored, no run has made a request, and the error is a
+// *storage.NotBegunError.
+func lastAsked(r *store.Reader, last *asked) error {
+	known, err := r.Get(keyAsked, last)
+	if err == nil && !known {
+		err = &store.NotBegunError{Dir: r.Dir()}
 	}
-	s.Options.Identity = last.Identity
-	for _, set := range s.Options.Settings() {
-		text, known := last.Settings[set.Name]
-		if !known || set.Group == setting.GroupWire || text == set.String() {
-			continue
-		}
-		if err := restore(set, text); err != nil {
-			s.Untold = append(s.Untold, Change{Setting: set.Name, Was: setting.InWords(text), Is: setting.InWords(set.String()), Way: setting.Other, Effect: set.Resume})
-		}
-	}
-	return s, true, nil
-}
-
-// listSettings are the names of settings that are lists: String returns all elements in one
-// text, and Set takes one element at a time.
-var listSettings = []string{"alias"}
-
-// restore sets a setting from a text that its method String has returned.
-func restore(s setting.Setting, text string) error {
-	if !slices.Contains(listSettings, s.Name) {
-		return s.Set(text)
-	}
-	for _, word := range strings.Fields(text) {
-		if err := s.Set(word); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }

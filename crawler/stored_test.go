@@ -10,13 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/setting"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // storedBy returns the stored options of a run.
-func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
+func storedBy(t *testing.T, change func(*crawler.Options)) (s account.Stored) {
 	t.Helper()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -27,12 +28,12 @@ func storedBy(t *testing.T, change func(*crawler.Options)) (s crawler.Stored) {
 			change(o)
 		}, "http://a.example/")
 	})
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	s, ok, err := crawler.ReadStored(r)
+	s, ok, err := account.ReadStored(r)
 	if !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -76,17 +77,17 @@ func TestAScopeOfTheProgramIsUntold(t *testing.T) {
 
 // Without a run there are no settings; an error is returned.
 func TestNothingIsStoredBeforeARun(t *testing.T) {
-	db, err := storage.Open(t.TempDir(), storage.Options{})
+	db, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := crawler.ReadStored(db); ok || err != nil {
+	if _, ok, err := account.ReadStored(db); ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := crawler.ReadStored(db); ok || !errors.Is(err, storage.ErrClosed) {
+	if _, ok, err := account.ReadStored(db); ok || !errors.Is(err, store.ErrClosed) {
 		t.Errorf("of a closed one: %v, %v", ok, err)
 	}
 }

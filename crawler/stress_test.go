@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // watchdog ends the process with all stacks if moved has not changed for half a minute of real
@@ -66,7 +66,7 @@ func TestStressAtTheSmallestBounds(t *testing.T) {
 			watchdog(t, &moved)
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) { stress(t, dir, uint64(i), s, &moved) })
-			if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
+			if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) }); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
 			if _, err := audit.Dir(dir, audit.Options{Violation: func(v *audit.Violation) error {

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Summary.Waiting lists the sites in the order of their due times, then by name.
@@ -316,7 +316,7 @@ func TestTheBeginLineDescribesTheRunBefore(t *testing.T) {
 		if text := said.String(); strings.Contains(text, "removed or cut") {
 			t.Errorf("logged %s", text)
 		}
-		path := filepath.Join(killed, storage.LogFile)
+		path := filepath.Join(killed, store.LogFile)
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -378,7 +378,7 @@ func TestLeftAfterARun(t *testing.T) {
 			if limit < 2 {
 				continue // the next run can open the directory
 			}
-			if err := os.Remove(filepath.Join(dir, storage.StateFile)); err != nil {
+			if err := os.Remove(filepath.Join(dir, store.StateFile)); err != nil {
 				t.Fatal(err)
 			}
 			n := 0

@@ -7,7 +7,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Visit performs one turn of a site: it fetches the URL, stores the answer, calls the handler,
@@ -270,7 +270,7 @@ func (j *job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) 
 
 // keep stores a page. If redirects of a seed have ended at its URL, it also stores the URL as a
 // root of the scope. It is called before the handler.
-func (j *job) keep(db *storage.DB, p *Page, res *fetch.Result, before *recollection) error {
+func (j *job) keep(db *store.DB, p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(db, p); err != nil {
 		return err
 	}

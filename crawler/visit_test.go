@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A job makes the visits; the program hands out the turns.
@@ -88,15 +88,15 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 			w.Site("http://"+host).Page("/", `<a href="/1">1</a>`).Page("/1", "x")
 			seeds = append(seeds, "http://"+host+"/")
 		}
-		dbs := map[frontier.Site]*storage.DB{}
+		dbs := map[frontier.Site]*store.DB{}
 		job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}}, nil,
-			crawler.JobDeps{DB: func(s frontier.Site) *storage.DB { return dbs[s] }})
+			crawler.JobDeps{DB: func(s frontier.Site) *store.DB { return dbs[s] }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var fronts []*frontier.Frontier
 		for i, host := range hosts {
-			db, err := storage.Open(filepath.Join(dir, host), storage.Options{})
+			db, err := store.Open(filepath.Join(dir, host), store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,14 +147,14 @@ func TestAVisitCallsDBOnce(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Redirect("/", "http://b.example/").Robots("User-agent: *\nDisallow: /no")
 		w.Site("http://b.example").Page("/", `<a href="/1">1</a><a href="http://a.example/no">no</a>`).Page("/1", "x")
-		db, err := storage.Open(dir, storage.Options{})
+		db, err := store.Open(dir, store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		asked, visits := 0, 0
 		job, err := crawler.NewJob(crawler.Options{
 			Identity: testIdentity, Seeds: []string{"http://a.example/"}, Wire: crawler.Wire{Network: w}, Revisit: revisit.Fixed{Every: 24 * time.Hour},
-		}, nil, crawler.JobDeps{DB: func(frontier.Site) *storage.DB { asked++; return db }})
+		}, nil, crawler.JobDeps{DB: func(frontier.Site) *store.DB { asked++; return db }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := crawltest.New(t)
 					w.Site("http://a.example").Robots("User-agent: *\nDisallow: /forbidden").Page("/", "x")
-					db, err := storage.Open(dir, storage.Options{})
+					db, err := store.Open(dir, store.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -239,7 +239,7 @@ func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
 					}
 					seed := "http://a.example" + path
 					job, err := crawler.NewJob(crawler.Options{Identity: testIdentity, Seeds: []string{seed}, Wire: crawler.Wire{Network: w}}, nil,
-						crawler.JobDeps{DB: func(frontier.Site) *storage.DB { return db }})
+						crawler.JobDeps{DB: func(frontier.Site) *store.DB { return db }})
 					if err != nil {
 						t.Fatal(err)
 					}

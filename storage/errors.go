@@ -1,39 +1,57 @@
 package storage
 
 import (
-	"fmt"
-
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// ErrClosed is returned by methods of a DB that was closed.
-var ErrClosed = state.ErrClosed
+// ErrNoCrawl says that there is nothing to read: no crawl was begun.
+var ErrNoCrawl = store.ErrNoCrawl
+
+// ErrClosed is returned by methods of a Reader that was closed.
+var ErrClosed = store.ErrClosed
+
+// ErrPurged is wrapped by errors about an answer whose body a purge has removed.
+var ErrPurged = store.ErrPurged
 
 // An InUseError says that another process holds the state of the crawl in Dir. Run
 // describes that process; it is nil if that is not known.
-type InUseError = state.InUseError
+type InUseError = store.InUseError
+
+// A Run describes the process that holds a crawl: its process number PID, when it has Started,
+// and the path of its control socket, Control, if the socket is not in the directory of the
+// crawl. If the process has ended without closing the crawl, Full says whether the disk was
+// full.
+type Run = state.Run
 
 // A DamagedError says that the file of a crawl at Path does not have the contents that the
 // crawl has written. It unwraps to Err, the cause. The call that returns it has changed nothing.
-type DamagedError = state.DamagedError
+type DamagedError = store.DamagedError
 
 // A VersionError says that this version cannot read the state file at Path: the file has layout
 // Have, and this version reads layout Can.
-type VersionError = state.VersionError
+type VersionError = store.VersionError
 
 // A NotBegunError says that the crawl in Dir has not begun: the run that made the directory was
 // killed, or found the disk full, before its first request. The directory has nothing to read,
-// and nothing is lost; Open begins the crawl. The error matches ErrNoCrawl (errors.Is).
-type NotBegunError struct{ Dir string }
+// and nothing is lost. The error matches ErrNoCrawl (errors.Is).
+type NotBegunError = store.NotBegunError
 
-func (e *NotBegunError) Error() string {
-	return fmt.Sprintf("the crawl in %s has not begun: its run ended before the first request, and nothing is lost", e.Dir)
-}
+// A MissingAnswerError says that a record repeats an answer of an earlier crawl, and that the
+// record of this answer cannot be found or read. The files of this crawl itself are not
+// damaged.
+type MissingAnswerError = store.MissingAnswerError
 
-// Is reports whether target is ErrNoCrawl.
-func (e *NotBegunError) Is(target error) bool { return target == ErrNoCrawl }
+// A PurgeError says that a purge of the crawl in Dir, which began at Time, was interrupted. Places
+// are the hosts and URLs that it removes. The crawl cannot be read or resumed before the purge is
+// finished.
+type PurgeError = store.PurgeError
+
+// A RepairError says that a repair of the crawl in Dir was interrupted while it replaced
+// files. The crawl cannot be read or resumed before the repair is finished.
+type RepairError = store.RepairError
 
 // DiskFull reports whether err means that there is no more room: on the disk, within the
 // quota of the user, or within the size that a file may have. A commit that failed with
 // such an error is not on disk.
-func DiskFull(err error) bool { return state.DiskFull(err) }
+func DiskFull(err error) bool { return store.DiskFull(err) }

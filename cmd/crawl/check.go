@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/spf13/cobra"
 )
 
@@ -168,7 +168,7 @@ func planOf(ctx context.Context, opts crawler.Options) (*plan, error) {
 		site := planSiteOf(s, opts.Dialect)
 		out.OK = out.OK && s.Allowed() == len(s.Seeds)
 		out.allowed += s.Allowed()
-		out.LeastForSeeds = max(out.LeastForSeeds, s.Least(s.Allowed()).Seconds())
+		out.LeastForSeeds = max(out.LeastForSeeds, (time.Duration(s.Allowed()) * s.Delay).Seconds())
 		if s.Allowed() > 0 && s.Delay > slowest {
 			slowest, out.SlowestSite = s.Delay, s.Site
 		}
@@ -238,11 +238,11 @@ func refusalOf(u frontier.URL, v robots.Verdict) planRefusal {
 // resumed returns the state of the crawl in dir, or nil if there is no crawl or it has
 // not begun.
 func resumed(dir string) (*planResumed, error) {
-	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
+	if !crawldir.Exists(filepath.Join(dir, store.StateFile)) {
 		return nil, nil
 	}
-	r, err := storage.OpenReader(dir)
-	if errors.Is(err, storage.ErrNoCrawl) {
+	r, err := store.OpenReader(dir)
+	if errors.Is(err, store.ErrNoCrawl) {
 		return nil, nil // it has not begun
 	}
 	if err != nil {

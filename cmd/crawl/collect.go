@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -76,7 +76,7 @@ func (p *program) collect(ctx context.Context, dirs []string, into string, f col
 }
 
 // collectFrom makes one crawl of the nodes of a crawl, which has the given state.
-func (p *program) collectFrom(ctx context.Context, state storage.State, dirs []string, into string, f collectFlags) (err error) {
+func (p *program) collectFrom(ctx context.Context, state store.State, dirs []string, into string, f collectFlags) (err error) {
 	collector, ok := state.(interface {
 		Collect(ctx context.Context, dirs []string, into string, moved bool) (collected, error)
 	})
@@ -97,7 +97,7 @@ func (p *program) collectFrom(ctx context.Context, state storage.State, dirs []s
 }
 
 // collectState checks the arguments, and returns the state of the crawl.
-func collectState(dirs []string, into string, f collectFlags) (storage.State, error) {
+func collectState(dirs []string, into string, f collectFlags) (store.State, error) {
 	for i, dir := range dirs {
 		switch {
 		case slices.Index(dirs, dir) < i:

@@ -28,7 +28,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/internal/pgtest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A treeWeb is hosts with pages. Each page is linked from exactly one other page, mostly of
@@ -245,7 +245,7 @@ func (c *collecting) nodeDirs(n int) (dirs []string) {
 // fates returns the fates of all URLs of a crawl.
 func (c *collecting) fates(dir string) map[string]string {
 	c.Helper()
-	r, err := storage.OpenReader(filepath.Join(c.dir, dir))
+	r, err := store.OpenReader(filepath.Join(c.dir, dir))
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -666,7 +666,7 @@ func TestACollectThatIsInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for limit := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-			made, err := filepath.Glob(filepath.Join(c.dir, ".all.crawl.*", "crawl", storage.StateFile))
+			made, err := filepath.Glob(filepath.Join(c.dir, ".all.crawl.*", "crawl", store.StateFile))
 			if err != nil || time.Now().After(limit) {
 				t.Fatal("collect has not begun to read the table", err)
 			}

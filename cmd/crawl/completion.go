@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -164,7 +164,7 @@ func crawlsAt(begun string) ([]string, cobra.ShellCompDirective) {
 		name := above + e.Name()
 		switch {
 		case !strings.HasPrefix(name, begun) || say.OneLine(name) != name || strings.HasPrefix(e.Name(), ".") && !strings.HasPrefix(first, "."):
-		case crawldir.Exists(filepath.Join(name, storage.StateFile)):
+		case crawldir.Exists(filepath.Join(name, store.StateFile)):
 			crawls = append(crawls, name)
 		case e.IsDir():
 			others = append(others, name+string(filepath.Separator))

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // servers are the servers of a running crawl: the control socket, through which other processes
@@ -158,7 +158,7 @@ func (p *program) look(q query, state, dir string) error {
 // lookAt is like look, and prints nothing else. It stops when ctx ends.
 func (p *program) lookAt(ctx context.Context, q query, dir string) error {
 	r, _, err := crawldir.Open(dir)
-	var inUse *storage.InUseError
+	var inUse *store.InUseError
 	for try := 0; errors.As(err, &inUse) && try < 3; try++ {
 		text, jerr := json.Marshal(q)
 		if jerr != nil {
@@ -181,7 +181,7 @@ func (p *program) lookAt(ctx context.Context, q query, dir string) error {
 }
 
 // lookInto prints the answer to a query of a crawl that no process runs.
-func (p *program) lookInto(ctx context.Context, q query, r *storage.Reader, dir string) error {
+func (p *program) lookInto(ctx context.Context, q query, r *store.Reader, dir string) error {
 	a, err := account.New(&r.Records, time.Now())
 	if err != nil {
 		return err

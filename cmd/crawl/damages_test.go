@@ -23,7 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"go.etcd.io/bbolt"
 )
 
@@ -31,13 +31,13 @@ import (
 // may go unnamed, or "" if it may not. A kind of file that is missing here fails
 // TestDamages.
 var damageable = map[string]string{
-	storage.StateFile: "", storage.LogFile: "", storage.PagesFile: "", storage.LinksFile: "", storage.IndexFile: "", "index.part": "",
+	store.StateFile: "", store.LogFile: "", store.PagesFile: "", store.LinksFile: "", store.IndexFile: "", "index.part": "",
 	"warc/*.warc.gz": "", "warc/*.warc.gz.open": "",
 	provenance.File: "", provenance.AbsencesFile: "", provenance.RobotsFile: "", provenance.SeedsFile: "",
 	series.JobFile: "", series.SeedsFile: "", series.FactsFile: "",
 	provenance.SignatureFile: "only the key of the signer tells",
 	provenance.DatasheetFile: "people write in it",
-	storage.RunFile:          "it is for people",
+	store.RunFile:            "it is for people",
 }
 
 // kindOf returns the kind of a file.
@@ -209,15 +209,15 @@ func (s *spoilable) harmless(name, what string, is []byte, dir string) string {
 	kind := kindOf(name)
 	_, sealed := s.files[provenance.File]
 	switch {
-	case kind == storage.RunFile && what == "deleted":
+	case kind == store.RunFile && what == "deleted":
 		return ""
 	case damageable[kind] != "":
 		return damageable[kind]
-	case name == storage.StateFile && what != "deleted" && rowsOf(filepath.Join(dir, name)) == s.rows():
+	case name == store.StateFile && what != "deleted" && rowsOf(filepath.Join(dir, name)) == s.rows():
 		return "no row of it is another one: those are pages that are not in use"
 	case s.name != killedCrawl || sealed:
 		return ""
-	case name == storage.IndexFile:
+	case name == store.IndexFile:
 		return "the next run makes it"
 	case bytes.HasPrefix(is, s.files[name]) && kind != "warc/*.warc.gz":
 		return "the next run cuts it, and the log may have a request after the last commit"
@@ -225,13 +225,13 @@ func (s *spoilable) harmless(name, what string, is []byte, dir string) string {
 	return ""
 }
 
-func (s *spoilable) rows() string { return rowsOf(filepath.Join(s.name, storage.StateFile)) }
+func (s *spoilable) rows() string { return rowsOf(filepath.Join(s.name, store.StateFile)) }
 
 // pagesOf returns the URLs of the lines of a pages.jsonl.
 func pagesOf(raw []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range bytes.Lines(raw) {
-		var p storage.PageRecord
+		var p store.PageRecord
 		if json.Unmarshal(line, &p) == nil && p.URL != "" {
 			all[p.URL] = true
 		}
@@ -300,8 +300,8 @@ func (s *spoilable) damage(t *testing.T, name, what string, is []byte) (became s
 		t.Errorf("%s: repair: exit %d, %+v; verify: exit %d: %s", label, code, said, after, out)
 	}
 	gone := 0
-	has := pagesOf(now[storage.PagesFile])
-	for url := range pagesOf(s.files[storage.PagesFile]) {
+	has := pagesOf(now[store.PagesFile])
+	for url := range pagesOf(s.files[store.PagesFile]) {
 		if !has[url] {
 			gone++
 		}

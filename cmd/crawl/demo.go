@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +67,7 @@ func (p *program) demo(ctx context.Context, dir string, week int, asJSON bool) e
 		dir = filepath.Join(temp, "demo.crawl")
 		again = "crawl demo --dir " + say.ShellQuoted(dir) + " goes on"
 	}
-	port, closeWeb, err := serveDemo(crawldir.Exists(filepath.Join(dir, storage.StateFile)), week, false)
+	port, closeWeb, err := serveDemo(crawldir.Exists(filepath.Join(dir, store.StateFile)), week, false)
 	if err != nil {
 		return err
 	}

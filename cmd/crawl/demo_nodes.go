@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A demoNodes has the flags of crawl demo --nodes.
@@ -91,7 +91,7 @@ func (p *program) demoNodes(ctx context.Context, f demoNodes) (err error) {
 
 // runNodes runs all nodes to their end, and prints how far they are. The first interrupt stops them,
 // the second one at once.
-func (p *program) runNodes(ctx context.Context, state storage.State, all []*crawler.Crawler) error {
+func (p *program) runNodes(ctx context.Context, state store.State, all []*crawler.Crawler) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)

@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -121,7 +121,7 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 		was, is = args[0], args[1]
 	case len(args) == 1 && !crawldir.Exists(args[0]):
 		return "", "", crawldir.Missing(args[0])
-	case len(args) == 1 && crawldir.Exists(filepath.Join(args[0], storage.StateFile)):
+	case len(args) == 1 && crawldir.Exists(filepath.Join(args[0], store.StateFile)):
 		if was, err = beforeThat(args[0]); err != nil {
 			return "", "", err
 		}
@@ -139,8 +139,8 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 		switch {
 		case !crawldir.Exists(dir):
 			return "", "", crawldir.Missing(dir)
-		case !crawldir.Exists(filepath.Join(dir, storage.StateFile)):
-			return "", "", exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+		case !crawldir.Exists(filepath.Join(dir, store.StateFile)):
+			return "", "", exit.Usagef("there is no crawl in %s: it has no %s", dir, store.StateFile)
 		}
 	}
 	return was, is, nil
@@ -281,7 +281,7 @@ func (p *program) compare(ctx context.Context, f *diffFlags, was, is string, wid
 		return exit.Usagef("neither of the crawls has a URL of %s", strings.Join(f.sites, ", "))
 	}
 	if r.OtherLines > 0 {
-		p.note("crawl: %s of %s could not be read, and are ignored", say.Plural(int(r.OtherLines), "line"), storage.PagesFile)
+		p.note("crawl: %s of %s could not be read, and are ignored", say.Plural(int(r.OtherLines), "line"), store.PagesFile)
 	}
 	switch {
 	case len(f.lists) > 0:

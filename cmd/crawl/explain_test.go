@@ -9,11 +9,10 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/show"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Text of sites, seeds and files does not control a terminal, and does not look like a line
@@ -37,8 +36,8 @@ func TestAnExplanationSteersNoTerminal(t *testing.T) {
 	}
 	var out bytes.Buffer
 	x := &account.Explanation{
-		Known: true, Listed: account.Listed{Kept: storage.Kept{Fate: frontier.Fate{Detail: evil, Digest: evil, Answer: frontier.Place{File: evil}}}, Code: frontier.Failed, Reason: evil},
-		Found: []account.Step{{URL: evil, Hop: frontier.HopLink}, {URL: evil, Tag: evil}}, Lost: evil, Links: []account.LinkFact{{LinkRecord: storage.LinkRecord{From: evil, Where: evil}, Refusal: crawler.Refusal{Code: frontier.OutOfScope, Detail: evil}}},
+		Known: true, Listed: account.Listed{Kept: store.Kept{Fate: frontier.Fate{Detail: evil, Digest: evil, Answer: frontier.Place{File: evil}}}, Code: frontier.Failed, Reason: evil},
+		Found: []account.Step{{URL: evil, Hop: frontier.HopLink}, {URL: evil, Tag: evil}}, Lost: evil, Links: []account.LinkFact{{LinkRecord: store.LinkRecord{From: evil, Where: evil}, Refusal: account.Refusal{Code: frontier.OutOfScope, Detail: evil}}},
 		Robots: &account.Rules{Agent: []string{evil}, Failure: evil, Against: robots.Rule{Line: 1, Pattern: evil}, Nearest: robots.Rule{Line: 1, Pattern: evil}, Verdict: robots.Verdict{Access: robots.Disallow, Rule: robots.Rule{Line: 1, Pattern: evil}}},
 	}
 	if err := show.Explanation(&say.Lines{W: &out}, x, time.Now()); err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
 	"github.com/permesso-crawler/permesso/internal/series"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/internal/wacz"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
 	"golang.org/x/text/runes"
@@ -299,7 +299,7 @@ func (p *program) reportDamage(source *exported, f *exportFlags) *int {
 	for _, s := range source.sources() {
 		s.Temp = f.temp
 		s.Damaged = func(d *export.Damage) error {
-			if errors.As(d, new(*storage.MissingAnswerError)) { // all such records are counted in Missing
+			if errors.As(d, new(*store.MissingAnswerError)) { // all such records are counted in Missing
 				if away++; away <= say.MaxProblems {
 					p.note("crawl: %v", d)
 				}
@@ -348,7 +348,7 @@ func (p *program) exportedTo(f *exportFlags, kind *format, n int64, out *output.
 // openExported opens the crawl, or the crawls of the series, in dir.
 func (p *program) openExported(dir string, kind *format) (*exported, error) {
 	of, err := series.Open(dir)
-	if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) || crawldir.Exists(filepath.Join(dir, storage.PagesFile)) || crawldir.Exists(filepath.Join(dir, storage.ArchiveDir)) {
+	if err != nil || crawldir.Exists(filepath.Join(dir, store.StateFile)) || crawldir.Exists(filepath.Join(dir, store.PagesFile)) || crawldir.Exists(filepath.Join(dir, store.ArchiveDir)) {
 		source, err := openCrawl(dir, kind)
 		return &exported{Source: source}, err
 	}
@@ -396,7 +396,7 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	case err != nil:
 		return nil, err
 	case kind.warc && len(source.WARCs) == 0:
-		if crawldir.Exists(filepath.Join(dir, storage.ArchiveDir)) {
+		if crawldir.Exists(filepath.Join(dir, store.ArchiveDir)) {
 			return nil, exit.Usagef("%s has no WARC files, and %s is made of them: no answer was archived until now", dir, kind.name)
 		}
 		return nil, exit.Usagef(`%s has no WARC files, and %s is made of them: the crawl was run without "--output warc". `+
@@ -411,8 +411,8 @@ func exportError(dir string, err error) error {
 	var bad *warc.Error
 	switch {
 	case errors.Is(err, export.ErrOpen):
-		if run, held := storage.Holder(dir); held {
-			return fmt.Errorf("%w: %w", err, &storage.InUseError{Dir: dir, Run: run})
+		if run, held := store.Holder(dir); held {
+			return fmt.Errorf("%w: %w", err, &store.InUseError{Dir: dir, Run: run})
 		}
 		return exit.With(exit.State, fmt.Errorf("%w: the crawl was killed. The command that began it goes on with it, and finishes the file", err))
 	case errors.As(err, &bad):

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // only fails the test if a directory has other files than want.
@@ -159,13 +159,13 @@ func TestAnInterruptEndsAllExportsOfARun(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", crawled, exit.Code(err), said.String())
 		}
 	}
-	only(t, dir, storage.PagesFile, storage.ArchiveDir)
+	only(t, dir, store.PagesFile, store.ArchiveDir)
 }
 
 // A hundred problems are listed, and all are counted.
 func TestManyProblemsAreCounted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a.crawl")
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

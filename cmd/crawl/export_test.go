@@ -14,7 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -48,8 +48,8 @@ func writeArchive(dir string) error {
 		if i == 0 {
 			continue
 		}
-		line, err := json.Marshal(storage.PageRecord{
-			URL: url, Time: at, Status: 200, Type: "text/html", Title: "=" + strings.ToUpper(url), Depth: i - 1, Hops: "L"[:i-1], Robots: start, Body: storage.Text(url),
+		line, err := json.Marshal(store.PageRecord{
+			URL: url, Time: at, Status: 200, Type: "text/html", Title: "=" + strings.ToUpper(url), Depth: i - 1, Hops: "L"[:i-1], Robots: start, Body: store.Text(url),
 		})
 		if err != nil {
 			return err

@@ -23,8 +23,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/outfile"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // purposeNames returns the values of --purpose.
@@ -108,7 +108,7 @@ func mines(p robots.Purpose) bool { return slices.Contains(p.Uses(), robots.UseT
 // purposesOf returns the purposes that the runs of the crawl in dir have declared: that of the
 // last run first. It is the empty purpose alone for a directory without state.
 func purposesOf(dir string) ([]robots.Purpose, error) {
-	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
+	if !crawldir.Exists(filepath.Join(dir, store.StateFile)) {
 		return []robots.Purpose{""}, nil
 	}
 	r, stored, err := crawldir.Open(dir)
@@ -290,7 +290,7 @@ func contentsPath(dir, name string) string {
 // contentsMissing returns those of names whose exports do not exist, or are older than the last
 // request of the crawl.
 func contentsMissing(dir string, names []string) (missing []string) {
-	log, err := os.Stat(filepath.Join(dir, storage.LogFile))
+	log, err := os.Stat(filepath.Join(dir, store.LogFile))
 	for _, name := range names {
 		path := contentsPath(dir, name)
 		if name == "markdown" {

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func holdDir(ts *testscript.TestScript, dir string) error {
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -36,10 +36,10 @@ A run makes the index by itself when it ends. No crawl may run in the directory.
 
 func (p *program) index(ctx context.Context, dir string) error {
 	damaged := 0
-	var done storage.Indexed
+	var done store.Indexed
 	var err error
 	p.patiently(ctx, reading("index", dir), func(ctx context.Context) {
-		done, err = storage.MakeIndex(ctx, dir, func(problem error) {
+		done, err = store.MakeIndex(ctx, dir, func(problem error) {
 			if damaged++; damaged <= say.MaxProblems {
 				p.note("%v", problem)
 			}
@@ -53,7 +53,7 @@ func (p *program) index(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	if err := p.say("%s: %s in %s", dir, say.Plural(int(done.Lines), "line"), storage.IndexFile); err != nil {
+	if err := p.say("%s: %s in %s", dir, say.Plural(int(done.Lines), "line"), store.IndexFile); err != nil {
 		return err
 	}
 	if damaged > 0 {

@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A command that is interrupted while it reads a crawl changes nothing, says so and exits with 130.
 func TestAnInterruptedCommandChangesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a.crawl")
-	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+	db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, storage.ArchiveDir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, store.ArchiveDir), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -28,7 +28,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A killedCommand is a command that writes in the directory of a crawl or a series, and is
@@ -154,10 +154,10 @@ func (k *killing) makeFixtures() {
 		}},
 		{name: "series", from: "job", args: []string{"run", "--job", "SERIES/job.yaml", "--series", "SERIES", "--progress", "none", "--due", first}},
 		{name: "damaged", from: "ended", make: func() {
-			damage(storage.PagesFile, []byte(`"url":"http://a.test/1"`), []byte(`"url":"http://a.test/1!`))
-			damage(storage.LinksFile, []byte(`"http://b.test/1"`), []byte(`"http://b.test/1!`))
+			damage(store.PagesFile, []byte(`"url":"http://a.test/1"`), []byte(`"url":"http://a.test/1!`))
+			damage(store.LinksFile, []byte(`"http://b.test/1"`), []byte(`"http://b.test/1!`))
 		}},
-		{name: "unindexed", from: "ended", make: func() { remove(storage.IndexFile, "index.part") }},
+		{name: "unindexed", from: "ended", make: func() { remove(store.IndexFile, "index.part") }},
 		{name: "bare", from: "ended", make: func() {
 			remove(provenance.File, provenance.AbsencesFile, provenance.RobotsFile, provenance.DatasheetFile)
 		}},
@@ -360,7 +360,7 @@ func (k *killing) read(args []string) (said string, code int) {
 }
 
 // unlike are files that differ each time: most contain when they were written.
-var unlike = []string{storage.StateFile, provenance.File, provenance.DatasheetFile, "out.wacz"}
+var unlike = []string{store.StateFile, provenance.File, provenance.DatasheetFile, "out.wacz"}
 
 // written matches times at which a record or a line was written, and its digests.
 var written = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\d{14,}|urn:uuid:[0-9a-f-]+|sha\d+:[0-9A-Za-z]+`)
@@ -390,7 +390,7 @@ func (k *killing) outcome(c killedCommand) string {
 	runs := c.args[0] == "run" || c.args[0] == "schedule"
 	lines := map[string]bool{}
 	k.must(filepath.WalkDir(k.at, func(path string, d fs.DirEntry, err error) error {
-		if base := filepath.Base(path); err != nil || d.IsDir() || base == storage.RunFile || base == control.Name { // a kill may leave these
+		if base := filepath.Base(path); err != nil || d.IsDir() || base == store.RunFile || base == control.Name { // a kill may leave these
 			return err
 		}
 		name, err := filepath.Rel(k.at, path)
@@ -399,7 +399,7 @@ func (k *killing) outcome(c killedCommand) string {
 		}
 		line := digits.ReplaceAllString(name, "0")
 		switch base := filepath.Base(name); {
-		case base == storage.PagesFile && runs:
+		case base == store.PagesFile && runs:
 			pages, err := pagesIn(path)
 			if err != nil {
 				return err
@@ -430,7 +430,7 @@ func pagesIn(path string) (pages []string, err error) {
 		return nil, err
 	}
 	for line := range bytes.Lines(raw) {
-		var p storage.PageRecord
+		var p store.PageRecord
 		if err := json.Unmarshal(line, &p); err != nil {
 			return nil, err
 		}

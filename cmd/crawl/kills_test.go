@@ -22,7 +22,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const (
@@ -229,7 +229,7 @@ func killOne(t *testing.T, binary string, random *rand.Rand, kills int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d URLs; storage.Verify: %+v; audit: %d requests, %d of them unproven", len(w.known), v, r.Requests, r.UnprovenLines)
+	t.Logf("%d URLs; store.Verify: %+v; audit: %d requests, %d of them unproven", len(w.known), v, r.Requests, r.UnprovenLines)
 }
 
 func killAfter(t *testing.T, crawl *exec.Cmd, d time.Duration) {
@@ -249,11 +249,11 @@ func killAfter(t *testing.T, crawl *exec.Cmd, d time.Duration) {
 	}
 }
 
-func verifyCrawl(t *testing.T, dir string) storage.Verified {
+func verifyCrawl(t *testing.T, dir string) store.Verified {
 	t.Helper()
-	v, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("storage.Verify: %v", err) })
-	if err != nil && !errors.Is(err, storage.ErrNoCrawl) { // killed before it had begun
-		t.Errorf("storage.Verify: %v", err)
+	v, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("store.Verify: %v", err) })
+	if err != nil && !errors.Is(err, store.ErrNoCrawl) { // killed before it had begun
+		t.Errorf("store.Verify: %v", err)
 	}
 	return v
 }
@@ -265,13 +265,13 @@ func (w *growingWeb) check(dir, to string) {
 	if err := os.RemoveAll(to); err != nil {
 		w.t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+	if info, err := os.Stat(filepath.Join(dir, store.StateFile)); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
 		return // killed before it had begun
 	}
 	if err := os.CopyFS(to, files{os.DirFS(dir)}); err != nil {
 		w.t.Fatal(err)
 	}
-	db, err := storage.Open(to, storage.Options{NoPages: true})
+	db, err := store.Open(to, store.Options{NoPages: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -306,13 +306,13 @@ func (w *growingWeb) check(dir, to string) {
 
 // ended checks a crawl that has finished.
 func (w *growingWeb) ended(dir string, kills int) {
-	raw, err := os.ReadFile(filepath.Join(dir, storage.PagesFile))
+	raw, err := os.ReadFile(filepath.Join(dir, store.PagesFile))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	lines := map[string]int{}
 	for line := range bytes.Lines(raw) {
-		var p storage.PageRecord
+		var p store.PageRecord
 		if err := json.Unmarshal(line, &p); err != nil {
 			w.t.Errorf("pages.jsonl: %v", err)
 		}

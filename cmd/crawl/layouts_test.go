@@ -20,7 +20,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"go.etcd.io/bbolt"
 )
 
@@ -141,7 +141,7 @@ func makeKept(t *testing.T) {
 // 0.
 func stateVersion(t *testing.T, dir string, set uint64) (v uint64) {
 	t.Helper()
-	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
+	db, err := bbolt.Open(filepath.Join(dir, store.StateFile), 0o644, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func unpack(t *testing.T, file string) {
 // assertWhole fails the test unless a crawl is undamaged.
 func assertWhole(t *testing.T, dir string) {
 	t.Helper()
-	if _, err := storage.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", dir, err) }); err != nil {
+	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Errorf("%s: %v", dir, err) }); err != nil {
 		t.Errorf("%s: %v", dir, err)
 	}
 }
@@ -280,7 +280,7 @@ func readKept(t *testing.T, dir string) {
 	t.Helper()
 	const home = "http://a.example/"
 	assertWhole(t, dir)
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"go.etcd.io/bbolt"
 )
 
@@ -22,7 +22,7 @@ import (
 func hostileCrawl(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestAnAccountThatCannotBeWrittenIsSaid(t *testing.T) {
 // A state file of a later layout is an error, and is not read.
 func TestAStateOfALaterLayoutIsNotRead(t *testing.T) {
 	dir := hostileCrawl(t)
-	db, err := bbolt.Open(filepath.Join(dir, storage.StateFile), 0o644, nil)
+	db, err := bbolt.Open(filepath.Join(dir, store.StateFile), 0o644, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

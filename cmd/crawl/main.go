@@ -25,7 +25,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -132,7 +132,7 @@ func sweepSockets(cmd *cobra.Command, args []string) {
 		}
 		control.Sweep(dir)
 		snapshots, err := series.Series{Dir: dir}.Snapshots()
-		if err != nil || crawldir.Exists(filepath.Join(dir, storage.StateFile)) {
+		if err != nil || crawldir.Exists(filepath.Join(dir, store.StateFile)) {
 			continue
 		}
 		for _, s := range snapshots {

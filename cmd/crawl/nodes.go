@@ -4,13 +4,13 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/pflag"
 )
 
 // nodeState returns the state of a crawl of several machines, which --state names, or nil without
 // --state.
-func nodeState(f *settings.Flags) (storage.State, error) {
+func nodeState(f *settings.Flags) (store.State, error) {
 	if f.State == "" {
 		return nil, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"go.etcd.io/bbolt"
 )
 
@@ -21,7 +21,7 @@ import (
 func unbegun(t *testing.T) map[string]func(dir string) {
 	state := func(size int64) func(string) {
 		return func(dir string) {
-			path := filepath.Join(dir, storage.StateFile)
+			path := filepath.Join(dir, store.StateFile)
 			b, err := bbolt.Open(path, 0o644, nil)
 			if err == nil {
 				err = b.Close()
@@ -42,14 +42,14 @@ func unbegun(t *testing.T) map[string]func(dir string) {
 	for name, make := range map[string]func(string){"empty outputs": state(4 * page)} {
 		all[name] = func(dir string) {
 			make(dir)
-			for _, file := range []string{storage.LogFile, storage.PagesFile, storage.LinksFile, "index.part"} {
+			for _, file := range []string{store.LogFile, store.PagesFile, store.LinksFile, "index.part"} {
 				if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := os.WriteFile(filepath.Join(dir, storage.RunFile), []byte(`{"pid":1,"started":"2026-11-23T09:00:00Z"}`), 0o600)
+			err := os.WriteFile(filepath.Join(dir, store.RunFile), []byte(`{"pid":1,"started":"2026-11-23T09:00:00Z"}`), 0o600)
 			if err == nil {
-				err = os.Mkdir(filepath.Join(dir, storage.ArchiveDir), 0o755)
+				err = os.Mkdir(filepath.Join(dir, store.ArchiveDir), 0o755)
 			}
 			if err != nil {
 				t.Fatal(err)

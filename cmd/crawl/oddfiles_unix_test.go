@@ -14,7 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // oddFiles returns functions, by name, that make something odd in place of a file. good is
@@ -39,8 +39,8 @@ func TestOddFilesOfACrawl(t *testing.T) {
 	atHome(t)
 	unpack(t, kept)
 	for name, good := range map[string]string{
-		storage.RunFile: `{"pid":4194305,"started":"2026-11-23T09:00:00Z"}` + "\n",
-		"purge.jsonl":   `{"time":"2026-11-23T09:00:00Z"}` + "\n" + `{"place":"a.example"}` + "\n" + `{"end":true}` + "\n",
+		store.RunFile: `{"pid":4194305,"started":"2026-11-23T09:00:00Z"}` + "\n",
+		"purge.jsonl": `{"time":"2026-11-23T09:00:00Z"}` + "\n" + `{"place":"a.example"}` + "\n" + `{"end":true}` + "\n",
 	} {
 		for odd, make := range oddFiles(good) {
 			t.Run(name+" "+odd, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestOddFilesOfASnapshot(t *testing.T) {
 				t.Fatal(err)
 			}
 			seeds, err := snapshot.ReadSeeds()
-			var damaged *storage.DamagedError
+			var damaged *store.DamagedError
 			if !errors.As(err, &damaged) || len(seeds) > 0 {
 				t.Errorf("%s, %s: %v, %v", name, odd, seeds, err)
 			}

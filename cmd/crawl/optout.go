@@ -16,11 +16,12 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/purge"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -195,8 +196,8 @@ Of one owner, without a question:
 			switch {
 			case !crawldir.Exists(args[0]):
 				return crawldir.Missing(args[0])
-			case !crawldir.Exists(filepath.Join(args[0], storage.StateFile)):
-				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], storage.StateFile)
+			case !crawldir.Exists(filepath.Join(args[0], store.StateFile)):
+				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], store.StateFile)
 			}
 			return p.optOutPurge(cmd.Context(), args[0], args[1:], f)
 		},
@@ -208,20 +209,20 @@ Of one owner, without a question:
 	return cmd
 }
 
-func (p *program) optOutPurge(ctx context.Context, dir string, places []string, f purgeFlags) error {
-	list, err := p.toPurge(places)
+func (p *program) optOutPurge(ctx context.Context, dir string, named []string, f purgeFlags) error {
+	list, err := p.toPurge(named)
 	if err != nil {
 		return err
 	}
-	purge := &crawler.Purge{Dir: dir, Places: list, Problem: func(err error) { p.note("crawl: %v", err) }}
+	purging := &purge.Purge{Dir: dir, Places: list, Problem: func(err error) { p.note("crawl: %v", err) }}
 	if !f.dryRun {
-		if err := p.finishPurge(ctx, purge); err != nil {
+		if err := p.finishPurge(ctx, purging); err != nil {
 			return err
 		}
 	}
 	if f.dryRun || !f.yes {
-		var planned storage.Purged
-		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purge.Plan(ctx) })
+		var planned store.Purged
+		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purging.Plan(ctx) })
 		if err != nil {
 			return interrupted(err)
 		}
@@ -232,8 +233,8 @@ func (p *program) optOutPurge(ctx context.Context, dir string, places []string, 
 			return err
 		}
 	}
-	var done storage.Purged
-	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purge.Run(ctx) })
+	var done store.Purged
+	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purging.Run(ctx) })
 	if err != nil {
 		return interrupted(err)
 	}
@@ -243,7 +244,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, places []string, 
 // toPurge returns the places to remove from a crawl: those that the user has named or, if the
 // user has named none, all places on the opt-out list. It prints which of the named places are
 // not on the list.
-func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
+func (p *program) toPurge(named []string) (*places.List, error) {
 	path, err := optout.Path()
 	if err != nil {
 		return nil, err
@@ -252,13 +253,13 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(places) == 0 {
+	if len(named) == 0 {
 		if known.Len() == 0 {
 			return nil, exit.Usagef("the list %s is empty: crawl optout add adds to it, or name a host or URL after the directory", path)
 		}
 		return known, nil
 	}
-	for _, place := range places {
+	for _, place := range named {
 		entry, err := optout.Place(place)
 		if err != nil {
 			return nil, err
@@ -271,7 +272,7 @@ func (p *program) toPurge(places []string) (*crawler.OptOutList, error) {
 			p.note("crawl: %s is not on the list, so a crawl that goes on contacts it again: crawl optout add %s", place, place)
 		}
 	}
-	return crawler.ReadOptOutList(strings.NewReader(strings.Join(places, "\n")), "argument")
+	return places.Read(strings.NewReader(strings.Join(named, "\n")), "argument")
 }
 
 // hostInURL returns a host as it is written in a URL.
@@ -283,8 +284,8 @@ func hostInURL(host string) string {
 }
 
 // finishPurge finishes a purge that was interrupted. It does not ask the user again.
-func (p *program) finishPurge(ctx context.Context, purge *crawler.Purge) error {
-	broken, done, err := purge.Finish(ctx)
+func (p *program) finishPurge(ctx context.Context, purging *purge.Purge) error {
+	broken, done, err := purging.Finish(ctx)
 	if broken == nil || err != nil {
 		return err
 	}
@@ -293,7 +294,7 @@ func (p *program) finishPurge(ctx context.Context, purge *crawler.Purge) error {
 }
 
 // allowed asks the user whether to go on with the purge.
-func (p *program) allowed(dir string, planned *storage.Purged) error {
+func (p *program) allowed(dir string, planned *store.Purged) error {
 	if !p.interactive() {
 		return exit.Usagef("this would remove %s from %s permanently, and there is no terminal to confirm it on: give --yes, or --dry-run to see more", takenInWords(planned.Taken), dir)
 	}
@@ -331,19 +332,19 @@ type takenJSON struct {
 	Captures    int64  `json:"captures"`
 }
 
-func takenAs(place string, t storage.Taken) takenJSON {
+func takenAs(place string, t store.Taken) takenJSON {
 	return takenJSON{place, t.Records, t.RecordBytes, t.Pages, t.PageBytes, t.Links, t.LinkBytes, t.Captures}
 }
 
 // purged prints what was removed or, with --dry-run, what would be removed.
-func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Purged, f purgeFlags) error {
+func (p *program) purged(dir string, list *places.List, done *store.Purged, f purgeFlags) error {
 	var err error
 	if f.json {
 		line := purgedLine{Dir: dir, DryRun: f.dryRun, Total: takenAs("", done.Taken), Places: []takenJSON{}, URLs: done.Entries, Moved: done.Moved, By: done.Bodiless, Problems: done.Problems}
 		for _, n := range done.Bodiless {
 			line.Bodiless += n
 		}
-		line.Others, line.Behind = derived(dir), storage.Behind(dir)
+		line.Others, line.Behind = derived(dir), store.Behind(dir)
 		for _, place := range slices.Sorted(maps.Keys(done.By)) {
 			line.Places = append(line.Places, takenAs(place, done.By[place]))
 		}
@@ -357,7 +358,7 @@ func (p *program) purged(dir string, list *crawler.OptOutList, done *storage.Pur
 	return err
 }
 
-func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage.Purged, dryRun bool) error {
+func (p *program) purgedText(dir string, list *places.List, done *store.Purged, dryRun bool) error {
 	var text []string
 	for _, place := range slices.Sorted(maps.Keys(done.By)) {
 		text = append(text, fmt.Sprintf("%s: %s", place, takenInWords(done.By[place])))
@@ -382,7 +383,7 @@ func (p *program) purgedText(dir string, list *crawler.OptOutList, done *storage
 	if path := filepath.Join(dir, provenance.File); crawldir.Exists(path) && !done.None() {
 		text = append(text, fmt.Sprintf("%s describes the crawl before this purge: crawl provenance %s writes it again", path, dir))
 	}
-	if later := storage.Behind(dir); len(later) > 0 && !done.None() {
+	if later := store.Behind(dir); len(later) > 0 && !done.None() {
 		text = append(text, "later crawls may have captured the same pages, and records in them that repeat a removed body have lost it: "+
 			strings.Join(later, ", ")+": run crawl optout purge on each of them, too")
 	}
@@ -420,7 +421,7 @@ func optedOutNow(urls int) string {
 	return fmt.Sprintf("%d URLs count as opted out now", urls)
 }
 
-func takenInWords(t storage.Taken) string {
+func takenInWords(t store.Taken) string {
 	return fmt.Sprintf("%s of WARC files (%s), %s (%s), %s (%s)", say.Plural(int(t.Records), "record"), say.Size(t.RecordBytes),
 		say.Plural(int(t.Pages), "page"), say.Size(t.PageBytes), say.Plural(int(t.Links), "link"), say.Size(t.LinkBytes))
 }
@@ -432,7 +433,7 @@ func derived(dir string) (paths []string) {
 	if err != nil {
 		return nil // reading the crawl reports the error
 	}
-	own := []string{storage.PagesFile, storage.LinksFile, storage.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two contain nothing from a page
+	own := []string{store.PagesFile, store.LinksFile, store.IndexFile, provenance.AbsencesFile, provenance.RobotsFile} // the last two contain nothing from a page
 	for _, e := range entries {
 		suffix := filepath.Ext(e.Name())
 		if e.IsDir() && crawldir.Exists(filepath.Join(dir, e.Name(), corpus.IndexFile)) {

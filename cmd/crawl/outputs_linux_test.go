@@ -13,7 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +42,7 @@ func TestOutputsThatAreOddFiles(t *testing.T) {
 	for _, name := range []string{provenance.File, provenance.AbsencesFile, provenance.RobotsFile, provenance.DatasheetFile} {
 		outputs = append(outputs, output{filepath.Join(crawl, name), []string{"provenance", crawl}, true})
 	}
-	for _, name := range []string{storage.IndexFile, "index.part"} {
+	for _, name := range []string{store.IndexFile, "index.part"} {
 		outputs = append(outputs, output{filepath.Join(crawl, name), []string{"index", crawl}, true})
 	}
 	type kind struct {

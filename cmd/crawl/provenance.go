@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -242,7 +242,7 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 	var res *provenance.Result
 	var err error
 	p.patiently(ctx, reading("provenance", opts.Dir), func(ctx context.Context) { res, err = provenance.Write(ctx, opts.Dir, o) })
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	switch {
 	case errors.As(err, &damaged):
 		return fmt.Errorf("no provenance was written: %w", err)

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A refusal is a call of crawl run that is refused.
@@ -96,16 +96,16 @@ func refusedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	db, err := storage.Open("held.crawl", storage.Options{})
+	db, err := store.Open("held.crawl", store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
 }
 
-// places makes the directories that a refused run may find, by name, in the working
+// placeDirs makes the directories that a refused run may find, by name, in the working
 // directory. The last are series.
-func places(t *testing.T, kept string) map[string]string {
+func placeDirs(t *testing.T, kept string) map[string]string {
 	t.Helper()
 	all := map[string]string{"none": "none.crawl", "not begun": "unbegun.crawl", "ended": endedCrawl, "killed": killedCrawl, "a series": "weekly", "a series that was killed": "daily", "a new series": "yearly"}
 	unpack(t, kept)
@@ -192,7 +192,7 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 	}
 	defer l.Close()
 	all := refusals(l.Addr().String())
-	for place, dir := range places(t, kept) {
+	for place, dir := range placeDirs(t, kept) {
 		for name, r := range all {
 			if r.begin && strings.Contains(place, "series") || r.parse && place != "killed" && place != "a new series" {
 				continue
@@ -221,7 +221,7 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 	kept := keptLayouts(t)[0]
 	atHome(t)
 	refusedFiles(t)
-	all := places(t, kept)
+	all := placeDirs(t, kept)
 	write := func(name, text string) func(dir string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
 	}
@@ -244,17 +244,17 @@ func TestADirectoryThatRefusesARunStaysAsItIs(t *testing.T) {
 			return errors.Join(os.Mkdir(filepath.Join(dir, "repair"), 0o755), write("repair/repair.json", "{}")(dir))
 		}, nil},
 		"a state of zeros": {exit.State, func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, storage.StateFile), make([]byte, 1<<16), 0o644)
+			return os.WriteFile(filepath.Join(dir, store.StateFile), make([]byte, 1<<16), 0o644)
 		}, nil},
-		"no state":              {exit.State, func(dir string) error { return os.Remove(filepath.Join(dir, storage.StateFile)) }, nil},
-		"a state that is a dir": {0, instead(storage.StateFile), nil},
-		"no pages":              {exit.State, func(dir string) error { return os.Remove(filepath.Join(dir, storage.PagesFile)) }, nil},
-		"pages that are cut":    {exit.State, write(storage.PagesFile, ""), nil},
-		"pages that are a dir":  {0, instead(storage.PagesFile), nil},
-		"links that are a dir":  {0, instead(storage.LinksFile), nil},
-		"a log that is a dir":   {0, instead(storage.LogFile), nil},
+		"no state":              {exit.State, func(dir string) error { return os.Remove(filepath.Join(dir, store.StateFile)) }, nil},
+		"a state that is a dir": {0, instead(store.StateFile), nil},
+		"no pages":              {exit.State, func(dir string) error { return os.Remove(filepath.Join(dir, store.PagesFile)) }, nil},
+		"pages that are cut":    {exit.State, write(store.PagesFile, ""), nil},
+		"pages that are a dir":  {0, instead(store.PagesFile), nil},
+		"links that are a dir":  {0, instead(store.LinksFile), nil},
+		"a log that is a dir":   {0, instead(store.LogFile), nil},
 		"an archive as a file": {0, func(dir string) error {
-			return errors.Join(os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)), write(storage.ArchiveDir, "x")(dir))
+			return errors.Join(os.RemoveAll(filepath.Join(dir, store.ArchiveDir)), write(store.ArchiveDir, "x")(dir))
 		}, nil},
 		"a crawl that runs": {exit.InUse, func(dir string) error { return held(t, dir) }, nil},
 	} {
@@ -324,7 +324,7 @@ func assertRefusedAny(t *testing.T, code int, args []string) {
 
 // held locks a crawl until the test ends.
 func held(t *testing.T, dir string) error {
-	db, err := storage.Open(dir, storage.Options{Links: true, Archive: &storage.Archive{}})
+	db, err := store.Open(dir, store.Options{Links: true, Archive: &store.Archive{}})
 	if err == nil {
 		t.Cleanup(func() { db.Close() })
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +67,7 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 
 func (p *program) repair(ctx context.Context, dir string, f repairFlags) (err error) {
 	if !f.dryRun {
-		aside, err := storage.FinishRepair(dir)
+		aside, err := store.FinishRepair(dir)
 		if err != nil {
 			return err
 		}
@@ -75,9 +75,9 @@ func (p *program) repair(ctx context.Context, dir string, f repairFlags) (err er
 			p.note("crawl: a repair that was interrupted is finished: the old files are in %s", aside)
 		}
 	}
-	var r *storage.Repair
+	var r *store.Repair
 	p.patiently(ctx, reading("repair", dir), func(ctx context.Context) {
-		r, err = storage.NewRepair(ctx, dir, storage.RepairOptions{
+		r, err = store.NewRepair(ctx, dir, store.RepairOptions{
 			Moved: f.moved, Temp: f.temp, Writer: crawler.ArchiveWriter,
 			Beside: seal.Files(),
 		})
@@ -105,7 +105,7 @@ func (p *program) repair(ctx context.Context, dir string, f repairFlags) (err er
 }
 
 // mayRepair asks the user whether to replace the files.
-func (p *program) mayRepair(dir string, r *storage.Repair) error {
+func (p *program) mayRepair(dir string, r *store.Repair) error {
 	if !p.interactive() {
 		return exit.Usagef("nothing was changed: --yes replaces %s of %s, --dry-run says more", say.Plural(len(r.Changed), "file"), dir)
 	}
@@ -117,7 +117,7 @@ func (p *program) mayRepair(dir string, r *storage.Repair) error {
 }
 
 // repairLines returns lines that say what a repair changes, and what is lost.
-func repairLines(r *storage.Repair) (text []string) {
+func repairLines(r *store.Repair) (text []string) {
 	for _, line := range r.Mended {
 		text = append(text, "mended  "+line)
 	}
@@ -150,7 +150,7 @@ type repairedLine struct {
 }
 
 // repaired prints what was repaired or, with --dry-run, what would be repaired.
-func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
+func (p *program) repaired(dir string, r *store.Repair, f repairFlags) error {
 	if f.json {
 		all := func(s []string) []string { return append([]string{}, s...) }
 		err := p.object(repairedLine{
@@ -181,7 +181,7 @@ func (p *program) repaired(dir string, r *storage.Repair, f repairFlags) error {
 	return p.staysDamaged(dir, r)
 }
 
-func (p *program) staysDamaged(dir string, r *storage.Repair) error {
+func (p *program) staysDamaged(dir string, r *store.Repair) error {
 	if len(r.Left) == 0 {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -73,10 +73,10 @@ func (p *program) report(ctx context.Context, f *reportFlags, dir string) error 
 		return exit.Usagef("--json prints to standard output: --out is for the page")
 	case !crawldir.Exists(dir):
 		return crawldir.Missing(dir)
-	case !crawldir.Exists(filepath.Join(dir, storage.StateFile)):
+	case !crawldir.Exists(filepath.Join(dir, store.StateFile)):
 		return crawldir.NoCrawl(dir)
-	case f.since != "" && !crawldir.Exists(filepath.Join(f.since, storage.StateFile)):
-		return exit.Usagef("--since: there is no crawl in %s: it has no %s", f.since, storage.StateFile)
+	case f.since != "" && !crawldir.Exists(filepath.Join(f.since, store.StateFile)):
+		return exit.Usagef("--since: there is no crawl in %s: it has no %s", f.since, store.StateFile)
 	}
 	if f.out != "" && f.out != "-" {
 		if err := output.Check("--out", f.out); err != nil {
@@ -93,13 +93,13 @@ func (p *program) report(ctx context.Context, f *reportFlags, dir string) error 
 		return err
 	}
 	if r.Running {
-		p.note("crawl: this is of a crawl that runs: what %s says so far", filepath.Join(dir, storage.LogFile))
+		p.note("crawl: this is of a crawl that runs: what %s says so far", filepath.Join(dir, store.LogFile))
 	}
 	if r.NotCompared != nil {
 		p.note("crawl: %s%s", r.NotCompared.Words(), sinceOther(r.NotCompared, dir))
 	}
 	for _, o := range r.Other {
-		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, filepath.Join(dir, storage.LogFile), o.Why)
+		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, filepath.Join(dir, store.LogFile), o.Why)
 	}
 	if more := r.Others - int64(len(r.Other)); more > 0 {
 		p.note("crawl: and %d more", more)

@@ -21,8 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -187,7 +187,7 @@ func (f *keptFlags) time() (time.Time, error) {
 
 // copyAt returns the copy of a site's robots.txt that was in force at a time. If the time
 // is zero, it returns the last copy.
-func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, error) {
+func copyAt(r *store.Reader, site frontier.Site, at time.Time) (keptCopy, error) {
 	var c keptCopy
 	var first time.Time
 	for s, err := range r.Snapshots(site) {
@@ -212,7 +212,7 @@ func copyAt(r *storage.Reader, site frontier.Site, at time.Time) (keptCopy, erro
 
 // keptSite returns the site that a user names. If the user names a host, it returns the
 // site of that host that has a robots.txt in the crawl.
-func (p *program) keptSite(r *storage.Reader, dir, name string) (frontier.Site, error) {
+func (p *program) keptSite(r *store.Reader, dir, name string) (frontier.Site, error) {
 	schemes := []string{"https://", "http://", "ftp://"}
 	if strings.Contains(name, "://") {
 		schemes = []string{""}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // keptAt makes a crawl whose site had one robots.txt at noon, another one on the next day,
@@ -17,7 +17,7 @@ import (
 func keptAt(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

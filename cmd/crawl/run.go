@@ -23,7 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/machine"
 	"github.com/spf13/cobra"
 )
@@ -208,10 +208,10 @@ func (p *program) moveAside(dir string) (back func() error, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if run, held := storage.Holder(dir); held {
-		return nil, &storage.InUseError{Dir: dir, Run: run}
+	if run, held := store.Holder(dir); held {
+		return nil, &store.InUseError{Dir: dir, Run: run}
 	}
-	if !crawldir.Exists(filepath.Join(dir, storage.StateFile)) && storage.Remains(dir) == "" {
+	if !crawldir.Exists(filepath.Join(dir, store.StateFile)) && store.Remains(dir) == "" {
 		return nil, exit.Usagef("--fresh: there is no crawl in %s to be moved aside: take another --dir", dir)
 	}
 	first := dir + ".old-" + time.Now().UTC().Format("20060102-150405")

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/serve"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 	"golang.org/x/net/netutil"
 )
@@ -129,12 +129,12 @@ func servedDirs(dirs []string) (o serve.Options, err error) {
 		switch {
 		case !crawldir.Exists(dir):
 			return o, crawldir.Missing(dir)
-		case crawldir.Exists(filepath.Join(dir, storage.StateFile)):
+		case crawldir.Exists(filepath.Join(dir, store.StateFile)):
 			o.Crawls = append(o.Crawls, dir)
 		case crawldir.Newest(dir) != "" || crawldir.Exists(filepath.Join(dir, series.JobFile)):
 			o.Series = append(o.Series, dir)
 		default:
-			return o, exit.Usagef("%s is neither a crawl nor a series: there is no %s and no snapshot in it", dir, storage.StateFile)
+			return o, exit.Usagef("%s is neither a crawl nor a series: there is no %s and no snapshot in it", dir, store.StateFile)
 		}
 	}
 	return o, nil

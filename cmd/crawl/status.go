@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
@@ -14,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/progress"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -92,7 +91,7 @@ func status(ctx context.Context, dir string) (crawler.Status, error) {
 		if crawldir.Newest(dir) != "" {
 			return s, crawldir.NoCrawl(dir)
 		}
-		return s, exit.Usagef("%s is not the directory of a crawl: there is no %s in it", dir, storage.StateFile)
+		return s, exit.Usagef("%s is not the directory of a crawl: there is no %s in it", dir, store.StateFile)
 	}
 	return s, err
 }
@@ -104,20 +103,12 @@ type wholeLine struct {
 }
 
 // whole returns the status of the crawl on several machines whose state is in a database.
-func whole(ctx context.Context, state storage.State) (s wholeLine, err error) {
+func whole(ctx context.Context, state store.State) (s wholeLine, err error) {
 	if s.Nodes, err = nodes.Of(ctx, state); err != nil {
 		return s, err
 	}
-	r, err := storage.OpenState(state, "")
-	if err != nil {
-		return s, err
-	}
-	s.Status, err = crawler.StatusOf(r)
-	s.Run, s.Polite, s.Seconds, s.Began = crawler.StatusRun{}, crawler.StatusPolite{}, 0, time.Time{}
-	if slices.ContainsFunc(s.Nodes, func(n nodes.Node) bool { return n.State == nodes.Running }) {
-		s.State, s.End, s.Time = crawler.StateRunning, "", time.Now()
-	}
-	return s, errors.Join(err, r.Close())
+	s.Status, err = crawler.StatusOf(state)
+	return s, err
 }
 
 // wholeStatus shows the status of a crawl on several machines, with watch every two seconds until

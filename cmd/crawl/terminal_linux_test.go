@@ -23,7 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 	"golang.org/x/sys/unix"
 )
@@ -335,11 +335,11 @@ func TestAnExportOnATerminalIsText(t *testing.T) {
 		t.Fatal(err)
 	}
 	title := steer + " e\u0301t\u00e9 漢"
-	line, err := json.Marshal(storage.PageRecord{URL: "http://a.test/", Time: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC), Status: 200, Title: title})
+	line, err := json.Marshal(store.PageRecord{URL: "http://a.test/", Time: time.Date(2030, 1, 2, 3, 4, 6, 0, time.UTC), Status: 200, Title: title})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, storage.PagesFile), append(line, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, store.PagesFile), append(line, '\n'), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for format, has := range map[string]string{"csv": "STEER2J e\u0301t\u00e9 漢,", "jsonl": "STEER", "cdxj": "test,a)/ 2030"} {
@@ -362,12 +362,12 @@ func TestWhatIsTakenOutForGoodIsAskedForOnATerminal(t *testing.T) {
 	for typed, gone := range map[string]bool{"": false, "\n": false, "n\n": false, "yesterday\n": false, "y\n": true, "YES\n": true} {
 		ownHome(t)
 		dir := filepath.Join(t.TempDir(), "a.crawl")
-		db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+		db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		x := &warc.Exchange{URL: "http://out.test/", Date: time.Now(), Response: &warc.HTTP{StartLine: warc.StatusLine(200)}}
-		if refused, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}}); err != nil || len(refused) > 0 {
+		if refused, err := db.PutVisit(&store.Visit{Exchanges: []*warc.Exchange{x}}); err != nil || len(refused) > 0 {
 			t.Fatal(refused, err)
 		}
 		if err := db.Close(); err != nil {

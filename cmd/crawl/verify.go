@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
 )
 
@@ -62,7 +62,7 @@ Some WARC files were moved to another disk:
 			if !crawldir.Exists(args[0]) {
 				return crawldir.Missing(args[0])
 			}
-			if crawldir.Newest(args[0]) != "" || !crawldir.Exists(filepath.Join(args[0], storage.StateFile)) && storage.Remains(args[0]) == "" {
+			if crawldir.Newest(args[0]) != "" || !crawldir.Exists(filepath.Join(args[0], store.StateFile)) && store.Remains(args[0]) == "" {
 				return crawldir.NoCrawl(args[0])
 			}
 			if f.here {
@@ -123,7 +123,7 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 		return nil
 	case ctx.Err() != nil:
 		err = fmt.Errorf("its reader has not come to an end after %v", most)
-		return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: err}
+		return &store.DamagedError{Path: filepath.Join(dir, store.StateFile), Err: err}
 	case !errors.As(err, &ended):
 		return err
 	}
@@ -143,7 +143,7 @@ func childEnded(dir string, ended *os.ProcessState, said []byte, errOut io.Write
 	switch {
 	case crashed(said), signaled && (status.Signal() == syscall.SIGSEGV || status.Signal() == syscall.SIGBUS):
 		err := fmt.Errorf("its reader crashed on it (%v)", ended)
-		return &storage.DamagedError{Path: filepath.Join(dir, storage.StateFile), Err: err}
+		return &store.DamagedError{Path: filepath.Join(dir, store.StateFile), Err: err}
 	case signaled && status.Signal() == syscall.SIGPIPE:
 		return exit.With(exitPipe, nil)
 	case signaled:
@@ -173,7 +173,7 @@ func (p *program) verify(ctx context.Context, dir string, f verifyFlags) error {
 	debug.SetMaxStack(64 << 20) // a reader that recurses through an endless tree of pages, which damage can make, reaches this soon
 	var problems []string
 	onlyIndex, onlyAway, onlySeal := true, true, true
-	var purge *storage.PurgeError
+	var purge *store.PurgeError
 	named := map[string]bool{} // the file names with which the texts of problems begin
 	found := func(problem error) {
 		text := filepath.ToSlash(strings.TrimPrefix(problem.Error(), filepath.Clean(dir)+string(filepath.Separator)))
@@ -183,15 +183,15 @@ func (p *program) verify(ctx context.Context, dir string, f verifyFlags) error {
 		if len(problems) < say.MaxProblems {
 			problems = append(problems, problem.Error())
 		}
-		var index *storage.IndexError
+		var index *store.IndexError
 		onlyIndex = onlyIndex && errors.As(problem, &index)
-		var away *storage.MissingAnswerError
+		var away *store.MissingAnswerError
 		onlyAway = onlyAway && errors.As(problem, &away)
 		var seal *seal.Error
 		onlySeal = onlySeal && errors.As(problem, &seal)
 		errors.As(problem, &purge)
 	}
-	v, err := storage.Check{Moved: f.moved, Temp: f.temp, Problem: found}.Verify(ctx, dir)
+	v, err := store.Check{Moved: f.moved, Temp: f.temp, Problem: found}.Verify(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -250,11 +250,11 @@ func missingBefore(dir string) string {
 	seen := map[string]bool{}
 	for !seen[dir] {
 		seen[dir] = true
-		before := storage.Previous(dir)
+		before := store.Previous(dir)
 		if before == "" {
 			return ""
 		}
-		if !crawldir.Exists(filepath.Join(before, storage.StateFile)) {
+		if !crawldir.Exists(filepath.Join(before, store.StateFile)) {
 			return before
 		}
 		dir = before
@@ -262,7 +262,7 @@ func missingBefore(dir string) string {
 	return ""
 }
 
-func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time, problems []string) error {
+func (p *program) verifiedJSON(dir string, v *store.Verified, before time.Time, problems []string) error {
 	var written *time.Time
 	if !before.IsZero() {
 		written = &before
@@ -289,7 +289,7 @@ func (p *program) verifiedJSON(dir string, v *storage.Verified, before time.Time
 	})
 }
 
-func (p *program) verified(dir string, v *storage.Verified, before time.Time, problems []string) error {
+func (p *program) verified(dir string, v *store.Verified, before time.Time, problems []string) error {
 	for _, text := range problems {
 		if err := p.say("%s", text); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // reader makes a script replace the process that reads a state file.
@@ -48,7 +48,7 @@ func TestAReaderThatCrashesIsOneLine(t *testing.T) {
 	}
 	reader(t, "exec sleep 600")
 	err := (&program{out: &bytes.Buffer{}, err: &bytes.Buffer{}}).verifyApart("x.crawl", verifyFlags{}, time.Millisecond)
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if !errors.As(err, &damaged) || !strings.Contains(err.Error(), "has not come to an end after 1ms") {
 		t.Errorf("%v", err)
 	}

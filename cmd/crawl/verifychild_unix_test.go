@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Only a crash of the reader means damage; another signal says nothing about the crawl.
@@ -38,7 +38,7 @@ func TestASignalIsNoDamage(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		err := childEnded("a.crawl", ended.ProcessState, said.Bytes(), &errOut)
-		var damaged *storage.DamagedError
+		var damaged *store.DamagedError
 		if code := exit.Code(err); code != c.code || errors.As(err, &damaged) != c.damaged || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: exit code %d, %v; want %d", name, code, err, c.code)
 		}

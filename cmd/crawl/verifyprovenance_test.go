@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // withProvenance makes crawls of keptWeb a day apart, each with its provenance.
@@ -113,17 +113,17 @@ func TestVerifyOfAProvenanceThatWasBrokenOff(t *testing.T) {
 func TestVerifyNamesAStateThatWasCut(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "one")
 	withProvenance(t, whole)
-	info, err := os.Stat(filepath.Join(whole, storage.StateFile))
+	info, err := os.Stat(filepath.Join(whole, store.StateFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for n := range int64(8) {
 		for _, size := range []int64{info.Size() * n / 8, info.Size() - 1 - 9*n*n} {
 			dir := filepath.Join(t.TempDir(), "copy")
-			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Truncate(filepath.Join(dir, storage.StateFile), size)); err != nil {
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(whole)), os.Truncate(filepath.Join(dir, store.StateFile), size)); err != nil {
 				t.Fatal(err)
 			}
-			if code, out := verifiedHere(t, dir); code != exit.State || !strings.Contains(out, storage.StateFile) {
+			if code, out := verifiedHere(t, dir); code != exit.State || !strings.Contains(out, store.StateFile) {
 				t.Errorf("%d of %d bytes: exit %d: %s", size, info.Size(), code, out)
 			}
 		}
@@ -143,7 +143,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	// crawl index makes the same files again, and does not change the state.
-	if err := os.Truncate(filepath.Join(dir, storage.IndexFile), 9); err != nil {
+	if err := os.Truncate(filepath.Join(dir, store.IndexFile), 9); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"index", dir}, {"provenance", "--verify", dir}} {
@@ -155,7 +155,7 @@ func TestVerifyKnowsAProvenanceOfBefore(t *testing.T) {
 	if code, out := verifiedHere(t, dir); code != exit.Done || strings.Contains(out, "from before") {
 		t.Errorf("exit %d: %s", code, out)
 	}
-	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}}) // as a run does
+	db, err := store.Open(dir, store.Options{Archive: &store.Archive{}}) // as a run does
 	if err != nil {
 		t.Fatal(err)
 	}

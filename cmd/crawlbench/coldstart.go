@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // reopen measures a start with an empty page cache, and writes profiles of it unless their path
 // is empty.
 func (g *growth) reopen(out io.Writer, profile string) error {
-	file, err := os.Open(filepath.Join(g.dir, storage.StateFile))
+	file, err := os.Open(filepath.Join(g.dir, store.StateFile))
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (g *growth) reopen(out io.Writer, profile string) error {
 		return err
 	}
 	start, spent := time.Now(), cpuTime()
-	db, err := storage.Open(g.dir, storage.Options{NoPages: true})
+	db, err := store.Open(g.dir, store.Options{NoPages: true})
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A growth is a crawl without a web. Workers take turns from a frontier over a state file, and
@@ -88,7 +88,7 @@ func (g *growth) run(out io.Writer) error {
 		g.pages[i].Store(0)
 	}
 	g.found.Store(0)
-	db, err := storage.Open(g.dir, storage.Options{NoPages: true, SyncDelay: g.syncDelay})
+	db, err := store.Open(g.dir, store.Options{NoPages: true, SyncDelay: g.syncDelay})
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (g *growth) sample() sample {
 	s := sample{at: time.Now(), urls: g.found.Load(), pages: g.done.Load(), cpu: cpuTime()}
 	s.written = deviceWrites(g.dir)
 	s.anon = procValue("/proc/self/status", "RssAnon:") * 1024
-	s.disk = onDisk(filepath.Join(g.dir, storage.StateFile))
+	s.disk = onDisk(filepath.Join(g.dir, store.StateFile))
 	return s
 }
 
@@ -310,7 +310,7 @@ func (g *growth) enough() bool {
 }
 
 // byFrontier crawls all hosts in the order of the frontier, as a crawl without pauses does.
-func (g *growth) byFrontier(db *storage.DB) error {
+func (g *growth) byFrontier(db *store.DB) error {
 	f, err := frontier.New(db, frontier.Options{Delay: -1, Patience: -1})
 	if err != nil {
 		return err
@@ -367,7 +367,7 @@ func digest(r *rand.Rand) string {
 
 // roundRobin crawls g.active hosts in turn, as a crawl with pauses does. A host with nothing
 // left is replaced by another.
-func (g *growth) roundRobin(db *storage.DB) error {
+func (g *growth) roundRobin(db *store.DB) error {
 	seeds := g.seeds()
 	for len(seeds) > 0 {
 		n := min(1000, len(seeds))
@@ -405,7 +405,7 @@ func (g *growth) roundRobin(db *storage.DB) error {
 }
 
 // rounds crawls a worker's share of the active hosts.
-func (g *growth) rounds(db *storage.DB, worker int) error {
+func (g *growth) rounds(db *store.DB, worker int) error {
 	r := rand.New(rand.NewPCG(uint64(worker), 2))
 	type site struct {
 		name  frontier.Site

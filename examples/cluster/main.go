@@ -64,13 +64,10 @@ func node(ctx context.Context, o crawler.Options, out io.Writer) error {
 
 // printStatus prints how far the crawl is. Nodes may run meanwhile.
 func printStatus(out io.Writer, state storage.State) error {
-	r, err := storage.OpenState(state, "")
+	s, err := crawler.StatusOf(state)
 	if err != nil {
 		return err
 	}
-	s, err := crawler.StatusOf(r)
-	if err == nil {
-		_, err = fmt.Fprintf(out, "%d of %d known URLs, %d sites have some left\n", s.Crawl.Done, s.Crawl.Known, s.Sites.Left)
-	}
-	return errors.Join(err, r.Close())
+	_, err = fmt.Fprintf(out, "%d of %d known URLs, %d sites have some left\n", s.Crawl.Done, s.Crawl.Known, s.Sites.Left)
+	return err
 }

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // An Account reports what became of the URLs of a crawl, from its records and the settings
@@ -21,27 +21,27 @@ type Account struct {
 	// disk to others for a while. It may be nil.
 	Quit func() error
 
-	from   *storage.Records
+	from   *store.Records
 	dir    string
 	now    time.Time
-	stored crawler.Stored
-	own    crawler.StoredSites
+	stored Stored
+	own    kept.Sites
 	asked  bool // a run has begun
 	full   bool // a limit of pages or bytes for the whole crawl is reached
 	paged  bool // of these limits, only the limit of pages is reached
 }
 
-// New returns an Account of the crawl in from, the Records of a storage.Reader, or of the
-// storage.DB of a running crawl. A URL waits if the time at which it may be requested is after
+// New returns an Account of the crawl in from, the Records of a store.Reader, or of the
+// store.DB of a running crawl. A URL waits if the time at which it may be requested is after
 // now.
-func New(from *storage.Records, now time.Time) (*Account, error) {
+func New(from *store.Records, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: from.Dir(), now: now}
 	var err error
-	if a.stored, a.asked, err = crawler.ReadStored(from); err != nil {
+	if a.stored, a.asked, err = ReadStored(from); err != nil {
 		return nil, err
 	}
 	o := &a.stored.Options
-	if a.own, err = crawler.ReadStoredSites(from, *o); err != nil {
+	if a.own, err = kept.ReadSites(from, a.stored.usual()); err != nil {
 		return nil, err
 	}
 	if o.Limit > 0 || o.MaxBytes > 0 {
@@ -62,13 +62,13 @@ func New(from *storage.Records, now time.Time) (*Account, error) {
 
 // Site returns the settings of a site as of its last request. If the site has no settings
 // of its own, it returns those of the last run.
-func (a *Account) Site(site frontier.Site) (crawler.SiteSettings, error) { return a.own.Of(site) }
+func (a *Account) Site(site frontier.Site) (kept.Site, error) { return a.own.Of(site) }
 
 // OwnSites iterates over the sites that have settings of their own, in byte order.
 func (a *Account) OwnSites() iter.Seq2[frontier.Site, error] { return a.own.Sites() }
 
 // Stored returns the options of the last run. ok is false if no run has begun.
-func (a *Account) Stored() (s crawler.Stored, ok bool) { return a.stored, a.asked }
+func (a *Account) Stored() (s Stored, ok bool) { return a.stored, a.asked }
 
 // Sites iterates over the sites that have URLs in the crawl, in byte order.
 func (a *Account) Sites() iter.Seq2[frontier.Site, error] { return a.from.Names() }
@@ -83,7 +83,7 @@ func (a *Account) quit() error {
 
 // A Listed is a URL of a crawl and its code.
 type Listed struct {
-	storage.Kept
+	store.Kept
 	Code   frontier.Code
 	Reason string         // rule and line, status, error ...; may be empty
 	Clock  frontier.Clock // with frontier.Waiting: what the URL waits for
@@ -155,7 +155,7 @@ func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisi
 // heldBy returns what holds up the queued entries of a site. What stops the site counts first,
 // then what stops the whole crawl, and last the time for which the site waits. If shown is
 // true, the entries are requisites of pages, to which limits of pages do not apply.
-func (a *Account) heldBy(st *frontier.SiteState, settings *crawler.SiteSettings, shown bool) held {
+func (a *Account) heldBy(st *frontier.SiteState, settings *kept.Site, shown bool) held {
 	h := held{code: frontier.Queued, now: a.now}
 	cost := st.Spent
 	if shown {
@@ -188,7 +188,7 @@ func CodeOf(f frontier.Fate) frontier.Code {
 
 // listed returns the code of an entry. The second argument says what holds up the queued
 // entries of its site.
-func listed(k storage.Kept, by *held) Listed {
+func listed(k store.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {
 		l.Again = k.Fate.Until
@@ -197,7 +197,7 @@ func listed(k storage.Kept, by *held) Listed {
 	case frontier.Fetched:
 		l.Reason = "status " + strconv.Itoa(k.Fate.Status)
 	case frontier.OptedOut:
-		if why, ok := storage.PurgedFate(k.Fate); ok {
+		if why, ok := store.PurgedFate(k.Fate); ok {
 			l.Reason, l.Purged = why, k.Fate.Time
 		}
 	case frontier.Queued:

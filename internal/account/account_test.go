@@ -7,7 +7,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // noValues are those of a crawl that has stored nothing.
@@ -63,9 +64,9 @@ func TestACodeIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 		"shown, full":   {site: frontier.SiteState{Spent: spent}, full: true, shown: true, want: Listed{Code: frontier.LimitReached}},
 		"ended, though": {fate: frontier.Fate{Code: frontier.Failed}, site: frontier.SiteState{Fate: dead, Spent: spent}, full: true, want: Listed{Code: frontier.Failed}},
 	} {
-		a := &Account{now: now, stored: crawler.Stored{Options: c.opts}, full: c.full, paged: c.paged}
+		a := &Account{now: now, stored: Stored{Options: c.opts}, full: c.full, paged: c.paged}
 		var err error
-		if a.own, err = crawler.ReadStoredSites(noValues{}, c.opts); err != nil {
+		if a.own, err = kept.ReadSites(noValues{}, a.stored.usual()); err != nil {
 			t.Fatal(err)
 		}
 		settings, err := a.Site(c.site.Site)
@@ -73,12 +74,12 @@ func TestACodeIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := a.heldBy(&c.site, &settings, c.shown)
-		k := storage.Kept{Fate: c.fate}
+		k := store.Kept{Fate: c.fate}
 		c.want.Kept = k
 		if got := listed(k, &h); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
-		c.want.Kept = storage.Kept{}
+		c.want.Kept = store.Kept{}
 		if got, err := a.Held(&c.site); c.fate == (frontier.Fate{}) && !c.shown && (err != nil || got != c.want) {
 			t.Errorf("%s, without an entry: %+v, %v, want %+v", name, got, err, c.want)
 		}

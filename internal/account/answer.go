@@ -14,7 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -91,7 +91,7 @@ func (b *fileBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.fi
 
 // openArchive opens a file of the archive, which may still be growing.
 func (a *Account) openArchive(name string) (*os.File, error) {
-	return storage.OpenArchive(filepath.Join(a.dir, storage.ArchiveDir, filepath.Base(name)))
+	return store.OpenArchive(filepath.Join(a.dir, store.ArchiveDir, filepath.Base(name)))
 }
 
 // original returns the body of the record that a revisit refers to.
@@ -106,7 +106,7 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
+	if _, purged := store.PurgedFate(k.Fate); ok && purged {
 		return nil, fmt.Errorf("%w with it: it was that of %s, which was purged at %s", ErrNoBody, name, k.Fate.Time.UTC().Format(time.RFC3339))
 	}
 	at, err := time.Parse(time.RFC3339Nano, date)
@@ -155,7 +155,7 @@ func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) 
 // in an earlier one. If the record is not found, before returns the error in the
 // parameter none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
-	c, err := storage.PastOf(a.dir).Original(rec)
+	c, err := store.PastOf(a.dir).Original(rec)
 	if err != nil {
 		return http.NoBody, none
 	}
@@ -173,10 +173,10 @@ func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 
 // pageBody returns the body of a page. It is in the last line of pages.jsonl that is about the
 // page.
-func (a *Account) pageBody(k storage.Kept) (*http.Response, error) {
-	var page *storage.PageRecord
-	err := scanLines(filepath.Join(a.dir, storage.PagesFile), a.quit, `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
-		var p storage.PageRecord
+func (a *Account) pageBody(k store.Kept) (*http.Response, error) {
+	var page *store.PageRecord
+	err := scanLines(filepath.Join(a.dir, store.PagesFile), a.quit, `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
+		var p store.PageRecord
 		if json.Unmarshal(line, &p) == nil && p.URL == k.URL.String() {
 			page = &p
 		}
@@ -234,7 +234,7 @@ func (a *Account) addAnswer(x *Explanation) {
 // purged returns when the stored answers of u were purged, or the zero time if they were not.
 func (a *Account) purged(u frontier.URL) (at time.Time, err error) {
 	k, ok, err := a.from.Entry(u)
-	if _, purged := storage.PurgedFate(k.Fate); ok && purged {
+	if _, purged := store.PurgedFate(k.Fate); ok && purged {
 		at = k.Fate.Time
 	}
 	return at, err

@@ -6,11 +6,11 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // MostAhead is the largest value of Explanation.Ahead.
-const MostAhead = 100_000 // as of storage.Records.Ahead
+const MostAhead = 100_000 // as of store.Records.Ahead
 
 // An Explanation is all that a crawl knows of one URL, as facts without wording. Zero
 // fields are unknown, or do not apply.
@@ -29,7 +29,7 @@ type Explanation struct {
 	SameAs  string           // the other URL under whose record the archive has the body; empty: the body is under the URL itself
 	SameAt  time.Time        // time of the answer in the record of SameAs
 	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal crawler.Refusal  // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
+	Refusal Refusal          // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
 	Untold  []crawler.Change // settings that are not stored, because the program made their values, such as a scope that is a function
 
 	// If the URL has not entered the crawl:
@@ -87,7 +87,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 		Known:  st.Left() > 0 || !st.Clocks.Ended.IsZero() || st.Spent != frontier.Spent{},
 		Queued: st.Queued, Again: st.Again, Spent: st.Spent, Given: st.Fate,
 	}
-	var k storage.Kept
+	var k store.Kept
 	if k, x.Known, err = a.from.Entry(u); err != nil {
 		return nil, err
 	}

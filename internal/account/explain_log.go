@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // maxTries is the maximum number of tries of one URL that are returned. Later tries are
@@ -30,7 +30,7 @@ func (a *Account) tries(x *Explanation) (all []Try, err error) {
 		u = x.URL // the crawl's own form of the URL, as it was queued
 	}
 	text := " " + u.String() + " "
-	err = scanLines(filepath.Join(a.dir, storage.LogFile), a.quit, text, func(line []byte) bool {
+	err = scanLines(filepath.Join(a.dir, store.LogFile), a.quit, text, func(line []byte) bool {
 		if len(bytes.Fields(line[:bytes.Index(line, []byte(text))])) != fieldsBeforeURL {
 			return true
 		}

@@ -9,8 +9,9 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Bounds of the search that explains a URL that has not entered the crawl.
@@ -29,8 +30,8 @@ var (
 // A LinkFact is a link to a URL that has not entered the crawl, and why it was not
 // followed.
 type LinkFact struct {
-	storage.LinkRecord
-	crawler.Refusal
+	store.LinkRecord
+	Refusal
 }
 
 // guess sets why the settings of the last run exclude a URL that has not entered the crawl. It
@@ -41,12 +42,12 @@ func (a *Account) guess(x *Explanation) error {
 	if !a.asked {
 		return nil
 	}
-	f, err := a.filter(x)
+	f, err := a.filterFor(x)
 	if err != nil {
 		return err
 	}
 	x.HasLinks = slices.Contains(a.stored.Options.Output, crawler.OutputLinks)
-	r, err := f.Refusal(&frontier.Entry{URL: x.Asked, Hops: string(frontier.HopLink), Depth: 1}, nil)
+	r, err := f.refusal(&frontier.Entry{URL: x.Asked, Hops: string(frontier.HopLink), Depth: 1}, nil)
 	x.refuse(r)
 	return err
 }
@@ -54,11 +55,11 @@ func (a *Account) guess(x *Explanation) error {
 // whatNarrowed finds the setting that excludes an entry that was queued and then not fetched,
 // because a later run had a narrower scope.
 func (a *Account) whatNarrowed(x *Explanation) error {
-	f, err := a.filter(x)
+	f, err := a.filterFor(x)
 	if err != nil {
 		return err
 	}
-	x.Refusal, err = f.Refusal(&x.Entry, nil)
+	x.Refusal, err = f.refusal(&x.Entry, nil)
 	return err
 }
 
@@ -68,8 +69,8 @@ func (a *Account) addLinks(x *Explanation) error {
 	if !a.asked {
 		return nil
 	}
-	err := scanLines(filepath.Join(a.dir, storage.LinksFile), a.quit, `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
-		var l storage.LinkRecord
+	err := scanLines(filepath.Join(a.dir, store.LinksFile), a.quit, `"to":`+jsonText(x.Asked.String())+`,`, func(line []byte) bool {
+		var l store.LinkRecord
 		if json.Unmarshal(line, &l) == nil && l.To == x.Asked.String() && len(l.Hop) == 1 {
 			x.Links = append(x.Links, LinkFact{LinkRecord: l})
 		}
@@ -78,7 +79,7 @@ func (a *Account) addLinks(x *Explanation) error {
 	if err != nil || len(x.Links) == 0 {
 		return err
 	}
-	f, err := a.filter(x)
+	f, err := a.filterFor(x)
 	if err != nil {
 		return err
 	}
@@ -87,28 +88,28 @@ func (a *Account) addLinks(x *Explanation) error {
 			return err
 		}
 	}
-	x.HasLinks, x.Code, x.Reason, x.Refusal = true, frontier.Unknown, "", crawler.Refusal{}
+	x.HasLinks, x.Code, x.Reason, x.Refusal = true, frontier.Unknown, "", Refusal{}
 	x.refuse(x.Links[0].Refusal)
 	return nil
 }
 
-// filter returns a crawler.Filter with the settings of the last run, except those in x.Untold.
+// filterFor returns a filter with the settings of the last run, except those in x.Untold.
 // The filter's scope gets all roots (seeds, and URLs at which redirects of seeds ended)
 // by which the URL may be in scope.
-func (a *Account) filter(x *Explanation) (*crawler.Filter, error) {
+func (a *Account) filterFor(x *Explanation) (*filter, error) {
 	x.Untold = a.stored.Untold
 	u := x.Asked
 	if x.Known {
 		u = x.URL
 	}
-	f := crawler.NewFilter(a.stored, a.OptOut, a.now)
-	return f, a.admitRoots(f.Scope(), u)
+	f := a.newFilter()
+	return f, a.admitRoots(f.scope, u)
 }
 
 // admitStored adds to the scope the URLs at which redirects of seeds ended, as the crawl has
 // stored them.
 func (a *Account) admitStored(scope crawler.Scope) error {
-	for root, err := range crawler.Roots(a.from) {
+	for root, err := range kept.Roots(a.from) {
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (a *Account) admitStored(scope crawler.Scope) error {
 }
 
 // refuse sets x.Refusal, Code and Reason to r, except if r refuses nothing.
-func (x *Explanation) refuse(r crawler.Refusal) {
+func (x *Explanation) refuse(r Refusal) {
 	if r.Code != frontier.Undecided {
 		x.Code, x.Reason, x.Refusal = r.Code, r.String(), r
 	}
@@ -126,7 +127,7 @@ func (x *Explanation) refuse(r crawler.Refusal) {
 
 // judge sets in l why this link was not followed. The last argument is the URL to which the
 // link leads.
-func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
+func (a *Account) judge(f *filter, l *LinkFact, to frontier.URL) error {
 	o := &a.stored.Options
 	from, err := frontier.ParseURL(l.From)
 	if err != nil {
@@ -139,23 +140,23 @@ func (a *Account) judge(f *crawler.Filter, l *LinkFact, to frontier.URL) error {
 	hop := frontier.Hop(l.Hop[0])
 	switch {
 	case k.Fate.Code == frontier.UseRefused:
-		l.Refusal = crawler.Refusal{Code: frontier.UseRefused, Detail: k.Fate.Detail}
+		l.Refusal = Refusal{Code: frontier.UseRefused, Detail: k.Fate.Detail}
 		return nil
 	case hop == frontier.HopEmbed && !o.Requisites:
-		l.Refusal = crawler.Refusal{Code: frontier.RequisitesOff, Detail: "requisites none"}
+		l.Refusal = Refusal{Code: frontier.RequisitesOff, Detail: "requisites none"}
 		return nil
 	case hop == frontier.HopManifest && o.Sitemaps == crawler.SitemapsNone:
-		l.Refusal = crawler.Refusal{Code: frontier.SitemapsOff, Detail: "sitemaps none"}
+		l.Refusal = Refusal{Code: frontier.SitemapsOff, Detail: "sitemaps none"}
 		return nil
 	case hop == frontier.HopLink && o.Sitemaps == crawler.SitemapsOnly && !k.Sitemap():
-		l.Refusal = crawler.Refusal{Code: frontier.LinksOff, Detail: "sitemaps only"}
+		l.Refusal = Refusal{Code: frontier.LinksOff, Detail: "sitemaps only"}
 		return nil
 	case hop == frontier.HopLink && robots.RelNoFollow(l.Rel) && !o.FollowNoFollow:
-		l.Refusal = crawler.Refusal{Code: frontier.NoFollow, Detail: "rel=" + l.Rel}
+		l.Refusal = Refusal{Code: frontier.NoFollow, Detail: "rel=" + l.Rel}
 		return nil
 	}
 	e := k.Found(to, hop)
-	l.Refusal, err = f.Refusal(&e, &from)
+	l.Refusal, err = f.refusal(&e, &from)
 	return err
 }
 

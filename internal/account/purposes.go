@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // ChangedPurposes returns the purposes, old and new, of all changes of the purpose that crawl.log
 // has recorded at the beginning of a run. It returns nil if there is no log.
 func ChangedPurposes(dir string) (all []robots.Purpose, err error) {
-	file, err := os.Open(filepath.Join(dir, storage.LogFile))
+	file, err := os.Open(filepath.Join(dir, store.LogFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/zeebo/xxh3"
 )
 
@@ -79,13 +79,13 @@ type RefusedLink struct {
 // error of the state.
 func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	return func(yield func(RefusedLink, error) bool) {
-		path := filepath.Join(a.dir, storage.LinksFile)
+		path := filepath.Join(a.dir, store.LinksFile)
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			yield(RefusedLink{}, ErrNoLinks)
 			return
 		}
-		f := crawler.NewFilter(a.stored, a.OptOut, a.now)
-		err := a.admitAll(f.Scope())
+		f := a.newFilter()
+		err := a.admitAll(f.scope)
 		memory, wanted := &linkMemory{yielded: map[uint64]struct{}{}, linked: map[uint64]struct{}{}}, true
 		if err == nil {
 			var bad error // an error of the state, or of Quit
@@ -107,7 +107,7 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 
 // refusedBy returns the link of a line, if it is to a URL that has not entered the crawl
 // and was not yielded before.
-func (a *Account) refusedBy(f *crawler.Filter, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
+func (a *Account) refusedBy(f *filter, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
 	if memory.lines++; memory.lines%1000 == 0 {
 		if err := a.quit(); err != nil {
 			return l, false, err

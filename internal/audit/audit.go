@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // Options are the settings of an audit. The zero value is valid. If one of the functions
@@ -58,20 +58,20 @@ type Crawl struct {
 	Log        func() (io.ReadCloser, error)                          // opens the log; called twice
 	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // returns all stored copies of a site, in the order of their times
 	Identity   crawler.Identity                                       // of the crawl
-	Settings   map[string]string                                      // of the last run, in the form of crawler.LastRun
+	Settings   map[string]string                                      // of the last run, in the form of kept.LastRun
 	UserAgents []string                                               // User-Agents in the WARC files
 	Killed     bool                                                   // the last run was killed, or ended because the disk was full
 	Committed  time.Time                                              // if Killed: the time of the last commit
 
 	// What the state knows about the log. Audit compares only values other than zero.
-	Written int64                                              // bytes of the log that were written at the last commit
-	Sum     uint32                                             // CRC-32C of these bytes
-	Sites   iter.Seq2[frontier.Site, error]                    // the sites of the crawl
-	Entries func(frontier.Site) iter.Seq2[storage.Kept, error] // entries of a site; not nil if Sites is not nil
+	Written int64                                            // bytes of the log that were written at the last commit
+	Sum     uint32                                           // CRC-32C of these bytes
+	Sites   iter.Seq2[frontier.Site, error]                  // the sites of the crawl
+	Entries func(frontier.Site) iter.Seq2[store.Kept, error] // entries of a site; not nil if Sites is not nil
 }
 
 // Audit checks every request of a crawl. The error is a *LineError if a line of the log cannot
-// be read, a *storage.DamagedError if the log has impossible settings, or an error of reading
+// be read, a *store.DamagedError if the log has impossible settings, or an error of reading
 // the evidence or of using temporary files. Damaged files are an error, not a violation.
 func (c Crawl) Audit(o Options) (*Report, error) {
 	a := &auditor{
@@ -132,7 +132,7 @@ func (a *auditor) readRuns() error {
 		last.killed, last.committed = true, a.Committed
 	}
 	if err := a.runs.settle(a.Identity, a.Settings); err != nil {
-		return &storage.DamagedError{Path: a.Name, Err: err}
+		return &store.DamagedError{Path: a.Name, Err: err}
 	}
 	return nil
 }

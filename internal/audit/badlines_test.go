@@ -9,8 +9,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // A kill may leave a last line without an end, which is ignored. Any other line that cannot be
@@ -71,7 +71,7 @@ func FuzzLog(f *testing.F) {
 		c := w.crawl(log)
 		if _, err := c.Audit(audit.Options{Site: "a.example", Request: func(audit.Request) error { return nil }, Copy: func(audit.Copy) error { return nil }}); err != nil {
 			var line *audit.LineError
-			var damaged *storage.DamagedError
+			var damaged *store.DamagedError
 			if !errors.As(err, &line) && !errors.As(err, &damaged) {
 				t.Errorf("%v", err)
 			}

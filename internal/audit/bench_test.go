@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // longLog writes a polite log of n requests to a thousand sites, in the order of their ends.
@@ -70,11 +70,11 @@ func BenchmarkAudit(b *testing.B) {
 						}
 					}
 				},
-				Entries: func(site frontier.Site) iter.Seq2[storage.Kept, error] {
-					return func(yield func(storage.Kept, error) bool) {
+				Entries: func(site frontier.Site) iter.Seq2[store.Kept, error] {
+					return func(yield func(store.Kept, error) bool) {
 						for round := 1; round < n/1000; round++ {
 							u, err := frontier.ParseURL(fmt.Sprintf("%s/page/%d", site, round))
-							if !yield(storage.Kept{Entry: frontier.Entry{URL: u}, Fate: frontier.Fate{Code: frontier.Fetched, Status: 200, Time: begin}}, err) {
+							if !yield(store.Kept{Entry: frontier.Entry{URL: u}, Fate: frontier.Fate{Code: frontier.Fetched, Status: 200, Time: begin}}, err) {
 								return
 							}
 						}

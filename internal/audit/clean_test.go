@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
@@ -255,7 +255,7 @@ func audited(t *testing.T, seed uint64) *audit.Report {
 		t.Fatal(err)
 	}
 	if t.Failed() {
-		log, _ := os.ReadFile(filepath.Join(dir, storage.LogFile))
+		log, _ := os.ReadFile(filepath.Join(dir, store.LogFile))
 		for n, line := range strings.Split(string(log), "\n") {
 			t.Logf("%d %s", n+1, line)
 		}

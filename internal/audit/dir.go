@@ -11,33 +11,36 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // Dir audits the crawl in a directory, and changes nothing. While it reads, the crawl cannot be
 // opened to continue. The error is a *LineError if lines of crawl.log cannot be read, a
-// *storage.InUseError, a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError,
-// one that wraps storage.ErrNoCrawl, or one of the file system.
+// *store.InUseError, a *store.DamagedError, a *store.VersionError, a *store.PurgeError,
+// one that wraps store.ErrNoCrawl, or one of the file system.
 func Dir(dir string, o Options) (*Report, error) {
-	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
-		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
 	}
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	name := filepath.Join(dir, storage.LogFile)
+	name := filepath.Join(dir, store.LogFile)
 	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries, Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
 	c.Written, c.Sum = r.LogMark()
-	if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
+	id, settings, err := kept.Asked(r)
+	if err != nil {
 		return nil, err
 	}
+	c.Identity, c.Settings = crawler.Identity(id), settings
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-		return nil, &storage.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
+		return nil, &store.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
 	}
-	if c.UserAgents, err = agents(filepath.Join(dir, storage.ArchiveDir)); err != nil {
+	if c.UserAgents, err = agents(filepath.Join(dir, store.ArchiveDir)); err != nil {
 		return nil, err
 	}
 	return c.Audit(o)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // record returns a WARC record.
@@ -60,21 +60,21 @@ func TestNamesOfAnArchive(t *testing.T) {
 func TestADirectoryThatProvesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if r, err := Dir(dir, Options{}); r != nil || !errors.Is(err, storage.ErrNoCrawl) {
+	if r, err := Dir(dir, Options{}); r != nil || !errors.Is(err, store.ErrNoCrawl) {
 		t.Errorf("an empty one: %+v, %v", r, err)
 	}
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inUse *storage.InUseError
+	var inUse *store.InUseError
 	if r, err := Dir(dir, Options{}); r != nil || !errors.As(err, &inUse) {
 		t.Errorf("one in use: %+v, %v", r, err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Dir(dir, Options{}); r != nil || !errors.Is(err, storage.ErrNoCrawl) {
+	if r, err := Dir(dir, Options{}); r != nil || !errors.Is(err, store.ErrNoCrawl) {
 		t.Errorf("one in which no run has begun: %+v, %v", r, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A marked writer computes the CRC-32C of the first bytes of a log.
@@ -109,7 +109,7 @@ func (a *auditor) visits() error {
 
 // answered reports whether the state has an answer of a server for an entry. Then the log must
 // have a line for it.
-func answered(k *storage.Kept) bool {
+func answered(k *store.Kept) bool {
 	return k.Fate.Code == frontier.Fetched || k.Fate.Code == frontier.UseRefused && k.Fate.Status != 0
 }
 

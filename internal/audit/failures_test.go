@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 var errStep = errors.New("this step fails")
@@ -64,7 +64,7 @@ func (f *failing) crawl(c audit.Crawl) audit.Crawl {
 	c.Robots = func(site frontier.Site) iter.Seq2[*robots.Snapshot, error] { return failingSeq(f, copies(site)) }
 	if c.Sites != nil {
 		c.Sites = failingSeq(f, c.Sites)
-		c.Entries = func(site frontier.Site) iter.Seq2[storage.Kept, error] { return failingSeq(f, entries(site)) }
+		c.Entries = func(site frontier.Site) iter.Seq2[store.Kept, error] { return failingSeq(f, entries(site)) }
 	}
 	return c
 }

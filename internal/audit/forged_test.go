@@ -17,7 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A forgery changes a log. It returns nil if it cannot.
@@ -122,11 +123,11 @@ func TestForgedLogsAreNamed(t *testing.T) {
 			w := newWorld(t, 2*seed+1, filepath.Join(parent, "live"))
 			dir = w.crawl(t, parent)
 		})
-		raw, err := os.ReadFile(filepath.Join(dir, storage.LogFile))
+		raw, err := os.ReadFile(filepath.Join(dir, store.LogFile))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := storage.OpenReader(dir)
+		r, err := store.OpenReader(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,9 +136,11 @@ func TestForgedLogsAreNamed(t *testing.T) {
 			Name: "crawl.log", Robots: r.Snapshots, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries,
 			UserAgents: []string{testIdentity.UserAgent()},
 		}
-		if c.Identity, c.Settings, err = crawler.LastRun(r); err != nil {
+		id, settings, err := kept.Asked(r)
+		if err != nil {
 			t.Fatal(err)
 		}
+		c.Identity, c.Settings = crawler.Identity(id), settings
 		c.Written, c.Sum = r.LogMark()
 		crawls = append(crawls, crawled{c, raw})
 	}

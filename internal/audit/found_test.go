@@ -14,12 +14,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 // An evidence is the evidence of a polite crawl, which a test may spoil.
@@ -85,16 +85,16 @@ func evidenceOf(t *testing.T, seed uint64) *evidence {
 		w.opts.Limit += 30
 		w.run(t)
 	})
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	e := &evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}
-	if _, e.settings, err = crawler.LastRun(r); err != nil {
+	if _, e.settings, err = kept.Asked(r); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Open(filepath.Join(dir, storage.LogFile))
+	file, err := os.Open(filepath.Join(dir, store.LogFile))
 	if err != nil {
 		t.Fatal(err)
 	}

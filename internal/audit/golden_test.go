@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
@@ -334,13 +334,13 @@ func TestGoldenEvidence(t *testing.T) {
 		}
 		if c.state != nil {
 			crawl.Sites = func(yield func(frontier.Site, error) bool) { yield("http://a.example", nil) }
-			crawl.Entries = func(site frontier.Site) iter.Seq2[storage.Kept, error] {
-				return func(yield func(storage.Kept, error) bool) {
+			crawl.Entries = func(site frontier.Site) iter.Seq2[store.Kept, error] {
+				return func(yield func(store.Kept, error) bool) {
 					for _, target := range slices.Sorted(maps.Keys(c.state)) {
 						u, err := site.URL(target)
 						fate := c.state[target]
 						fate.Time = day.Add(time.Hour)
-						if !yield(storage.Kept{Entry: frontier.Entry{URL: u}, Fate: fate}, err) {
+						if !yield(store.Kept{Entry: frontier.Entry{URL: u}, Fate: fate}, err) {
 							return
 						}
 					}

@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A kept is the time from the end of the last request to a site until the next request to it
+// A pausing is the time from the end of the last request to a site until the next request to it
 // begins. any is false if there was no earlier request.
-type kept struct {
+type pausing struct {
 	any   bool
 	pause time.Duration
 }
@@ -44,7 +44,7 @@ func (all *misses) add(m *miss) {
 
 // pauses checks whether a request has waited long enough: for the pauses that follow from the
 // log and the rules, and for the pause that its own line names.
-func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
+func (a *auditor) pauses(h *host, s *site, r *request) (k pausing, err error) {
 	var missed misses
 	for _, other := range h.sites {
 		if other.last == nil || other != s && !(r.public && other.last.public) {
@@ -53,11 +53,11 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k kept, err error) {
 		since, back := a.since(other.last, r)
 		a.checked(Concurrent)
 		if !back && r.start.Before(other.last.end.Add(-tick)) {
-			return kept{true, r.start.Sub(since)}, a.concurrent(r, other.last)
+			return pausing{true, r.start.Sub(since)}, a.concurrent(r, other.last)
 		}
 		pause := r.start.Sub(since)
 		if other == s {
-			k = kept{true, pause}
+			k = pausing{true, pause}
 		}
 		for _, w := range a.asksOf(s, other, r) {
 			m := &miss{w, pause, other.last}

@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -28,7 +29,7 @@ type run struct {
 	records   bool      // its lines have the facts that crawllog.Records promises
 	committed time.Time // if killed: time of the last commit; zero if it was not recorded
 	changes   map[string]string
-	own       map[frontier.Site][]crawler.OwnSetting // settings of sites that have their own
+	own       map[frontier.Site][]kept.Own // settings of sites that have their own
 	pace
 	sites map[frontier.Site]*pace // paces of the sites in own
 }
@@ -148,15 +149,15 @@ func (r *runsOf) about(text, before []byte) error {
 
 // noteSite notes the settings of a site with its own settings.
 func (r *run) noteSite(site frontier.Site, l *crawllog.Line) {
-	var own []crawler.OwnSetting
+	var own []kept.Own
 	for _, a := range l.Annotations {
 		key, setting, _ := strings.Cut(a, ":")
 		if name, value, ok := strings.Cut(setting, "="); ok && (key == "own" || key == "allows") {
-			own = append(own, crawler.OwnSetting{Name: strings.Clone(name), Value: plain(value), Wider: key == "allows"})
+			own = append(own, kept.Own{Name: strings.Clone(name), Value: plain(value), Wider: key == "allows"})
 		}
 	}
 	if r.own == nil {
-		r.own = map[frontier.Site][]crawler.OwnSetting{}
+		r.own = map[frontier.Site][]kept.Own{}
 	}
 	r.own[site] = own
 }
@@ -226,7 +227,7 @@ func (r *run) settleSites() error {
 	for site, own := range r.own {
 		key := fmt.Sprint(own)
 		if made[key] == nil {
-			usual := crawler.SiteSettings{Policy: r.policy, Delay: r.delay}
+			usual := kept.Site{Policy: r.policy, Delay: r.delay}
 			settings, err := usual.With(own, "")
 			if err != nil {
 				return fmt.Errorf("settings of %s: %w", site, err)

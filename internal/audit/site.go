@@ -45,7 +45,7 @@ type Copy struct {
 	Body    string    `json:"body,omitempty"` // invalid UTF-8 becomes U+FFFD
 }
 
-func (a *auditor) row(s *site, r *request, k kept) Request {
+func (a *auditor) row(s *site, r *request, k pausing) Request {
 	row := Request{
 		Line: r.line, Time: r.start, URL: r.url.String(), Status: r.status, Error: string(r.failure), Bytes: max(0, r.size),
 		Took: r.end.Sub(r.start).Seconds(), Asked: r.asked.Seconds(), Clock: r.clock,

@@ -8,7 +8,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // large writes a crawl of n pages of a thousand sites. In each version every seventh page has
@@ -16,8 +16,8 @@ import (
 func large(b *testing.B, dir string, n, version int) {
 	b.Helper()
 	const sites = 1000
-	open := func() *storage.DB {
-		db, err := storage.Open(dir, storage.Options{})
+	open := func() *store.DB {
+		db, err := store.Open(dir, store.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

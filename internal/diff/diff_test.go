@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A compared is the complete output of a comparison.
@@ -144,7 +144,7 @@ func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 		if want := (diff.Texts{Compared: compared, Unknown: 1 - compared}); r.Texts != want || r.OtherLines != 0 {
 			t.Errorf("%+v, want %+v; %d lines cannot be read", r.Texts, want, r.OtherLines)
 		}
-		if err := os.RemoveAll(filepath.Join(a, storage.ArchiveDir)); err != nil {
+		if err := os.RemoveAll(filepath.Join(a, store.ArchiveDir)); err != nil {
 			t.Fatal(err)
 		}
 		if c.text = diff.TextUnknown; c.o.NoText && c.kind == diff.SameText { // known from pages.jsonl
@@ -260,7 +260,7 @@ func TestWhatEndsAComparison(t *testing.T) {
 	a, b := two(t, web("1"), web("2"), nil)
 	none := t.TempDir()
 	for _, dirs := range [][2]string{{none, b}, {a, none}, {filepath.Join(none, "x"), b}} {
-		if r, err := diff.Compare(t.Context(), dirs[0], dirs[1], diff.Options{}); r != nil || !errors.Is(err, storage.ErrNoCrawl) {
+		if r, err := diff.Compare(t.Context(), dirs[0], dirs[1], diff.Options{}); r != nil || !errors.Is(err, store.ErrNoCrawl) {
 			t.Errorf("%q: %v", dirs, err)
 		}
 	}
@@ -280,21 +280,21 @@ func TestWhatEndsAComparison(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	for _, dir := range []string{a, b} {
-		db, err := storage.Open(dir, storage.Options{})
+		db, err := store.Open(dir, store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var inUse *storage.InUseError
+		var inUse *store.InUseError
 		if _, err := diff.Compare(t.Context(), a, b, diff.Options{}); !errors.As(err, &inUse) {
 			t.Errorf("in use: %v", err)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(filepath.Join(dir, storage.StateFile), 5000); err != nil {
+		if err := os.Truncate(filepath.Join(dir, store.StateFile), 5000); err != nil {
 			t.Fatal(err)
 		}
-		var damaged *storage.DamagedError
+		var damaged *store.DamagedError
 		if _, err := diff.Compare(t.Context(), a, b, diff.Options{}); !errors.As(err, &damaged) {
 			t.Errorf("damaged: %v", err)
 		}
@@ -328,7 +328,7 @@ func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
 		a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
 		crawl(t, a, web, nil)
 		crawl(t, b, func(w *crawltest.Web) { moved(w); w.Site("http://0.example").Robots("").Page("/", "0") }, func(o *crawler.Options) { o.Seeds = append(o.Seeds, "http://0.example/") })
-		path := filepath.Join(b, storage.StateFile)
+		path := filepath.Join(b, store.StateFile)
 		spoil := func() error {
 			f, err := os.OpenFile(path, os.O_RDWR, 0)
 			if err != nil {
@@ -342,11 +342,11 @@ func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
 			_, err = f.WriteAt(bytes.Repeat([]byte{0xff}, int(info.Size())-metas), metas)
 			return errors.Join(err, f.Close())
 		}
-		var damaged *storage.DamagedError
+		var damaged *store.DamagedError
 		if r, err := diff.Compare(t.Context(), a, b, o(spoil)); r != nil || !errors.As(err, &damaged) || damaged.Path != path {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
-		db, err := storage.Open(a, storage.Options{})
+		db, err := store.Open(a, store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func TestBefore(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	before := func(dir string) string {
 		t.Helper()
-		r, err := storage.OpenReader(dir)
+		r, err := store.OpenReader(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -376,25 +376,25 @@ func TestBefore(t *testing.T) {
 	a, b, empty := filepath.Join(root, "a.crawl"), filepath.Join(root, "b.crawl"), filepath.Join(root, "empty.crawl")
 	crawl(t, a, web, nil)
 	crawl(t, b, web, func(o *crawler.Options) { o.Previous = a })
-	db, err := storage.Open(empty, storage.Options{})
+	db, err := store.Open(empty, store.Options{})
 	if err == nil {
 		err = db.Close()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := storage.OpenReader(b)
+	r, err := store.OpenReader(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	state := filepath.Join(b, storage.StateFile)
+	state := filepath.Join(b, store.StateFile)
 	whole, err := os.ReadFile(state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	spoil(t, b, 2*4096, int64(len(whole)))
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if dir, err := diff.Before(r); dir != "" || !errors.As(err, &damaged) {
 		t.Errorf("damaged: %q, %v", dir, err)
 	}
@@ -462,7 +462,7 @@ func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 func TestLinesThatAreNoneAreCounted(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	a, b := two(t, web, web, nil)
-	f, err := os.OpenFile(filepath.Join(b, storage.PagesFile), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(filepath.Join(b, store.PagesFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/internal/diff"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // openFiles returns how many files this process has open.
@@ -42,7 +42,7 @@ func TestFilesOfAComparisonAreClosed(t *testing.T) {
 				t.Errorf("call %d, %v: %d files and %d sorts are open, and %d files before", n, err, after, open, before)
 			}
 		}
-		path := filepath.Join(dirs[1], storage.StateFile)
+		path := filepath.Join(dirs[1], store.StateFile)
 		spoil(t, dirs[1], 2*4096, 1<<15)
 		before := openFiles(t)
 		if _, err := diff.Compare(t.Context(), dirs[0], dirs[1], diff.Options{}); err == nil {

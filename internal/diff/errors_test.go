@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // changed returns two pairs of crawls of a web in which everything changes that is compared:
@@ -146,7 +146,7 @@ func TestACancelledComparisonEndsSoon(t *testing.T) {
 // spoil overwrites a part of the state of a crawl.
 func spoil(t *testing.T, dir string, from, to int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, storage.StateFile), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, store.StateFile), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 		}
 		want, all, failed := figures(t, r), steps, 0
 		for _, dir := range dirs {
-			state := filepath.Join(dir, storage.StateFile)
+			state := filepath.Join(dir, store.StateFile)
 			whole, err := os.ReadFile(state)
 			if err != nil {
 				t.Fatal(err)
@@ -218,7 +218,7 @@ func TestAStateThatIsDamagedForAMomentChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, dirs := range changed(t) {
 		for _, dir := range dirs {
-			state := filepath.Join(dir, storage.StateFile)
+			state := filepath.Join(dir, store.StateFile)
 			whole, err := os.ReadFile(state)
 			if err != nil {
 				t.Fatal(err)
@@ -260,7 +260,7 @@ func TestAStateThatIsDamagedForAMomentChangesNothing(t *testing.T) {
 			failed := 0
 			for n := range steps {
 				got, err := figuresOf(n + 1)
-				var damaged *storage.DamagedError
+				var damaged *store.DamagedError
 				switch {
 				case errors.As(err, &damaged):
 					failed++
@@ -322,7 +322,7 @@ func TestOnlyARedirectLeadsElsewhere(t *testing.T) {
 	} {
 		a, b := two(t, web(answer(200, "/1"), answer(302, "/1")), web(answer(302, "/2"), answer(302, "/2")), func(o *crawler.Options) { o.Output = output })
 		if len(output) > 1 {
-			path := filepath.Join(b, storage.PagesFile)
+			path := filepath.Join(b, store.PagesFile)
 			lines, err := os.ReadFile(path)
 			if err == nil {
 				err = os.WriteFile(path, bytes.ReplaceAll(lines, []byte(`"http://a.example/2"`), []byte(`"`+place+`"`)), 0o644)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
@@ -88,8 +88,8 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 // sortPages calls add for each line of pages.jsonl, and counts the lines that cannot be read. The
 // file may be missing.
 func (c *comparison) sortPages(s *snapshot, add func(frontier.URL, *fact) error) error {
-	for p, err := range storage.ReadPages(c.ctx, s.dir) {
-		var damaged *storage.DamagedError
+	for p, err := range store.ReadPages(c.ctx, s.dir) {
+		var damaged *store.DamagedError
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -51,7 +51,7 @@ func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, polic
 	return was, is, settings.Policy, err
 }
 
-func last(r *storage.Reader, site frontier.Site) (s *robots.Snapshot, err error) {
+func last(r *store.Reader, site frontier.Site) (s *robots.Snapshot, err error) {
 	for next, err := range r.Snapshots(site) {
 		if err != nil {
 			return nil, err

@@ -9,23 +9,24 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A snapshot is one of the two crawls that are compared.
 type snapshot struct {
 	dir     string
-	state   *storage.Reader
+	state   *store.Reader
 	account *account.Account
 }
 
 // openSnapshot opens the crawl in a directory for reading.
 func openSnapshot(dir string) (*snapshot, error) {
-	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
-		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
 	}
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -42,16 +43,16 @@ func openSnapshot(dir string) (*snapshot, error) {
 // (crawler.Options.Previous). If both crawls were moved, that is the directory beside the
 // directory of r that has the name of the previous crawl. If the crawl in r has no previous
 // crawl, Before returns "". The directory may not exist.
-func Before(r *storage.Reader) (string, error) {
-	_, settings, err := crawler.LastRun(r)
-	if errors.Is(err, storage.ErrNoCrawl) {
+func Before(r *store.Reader) (string, error) {
+	_, settings, err := kept.Asked(r)
+	if errors.Is(err, store.ErrNoCrawl) {
 		return "", nil // the crawl has not begun
 	}
 	dir := settings["previous"]
 	if err != nil || dir == "" {
 		return "", err
 	}
-	dir, _ = storage.LocatePrevious(r.Dir(), dir)
+	dir, _ = store.LocatePrevious(r.Dir(), dir)
 	return dir, nil
 }
 
@@ -60,11 +61,11 @@ func (s *snapshot) close() error { return s.state.Close() }
 // settings compares the settings of the two crawls, but only those that decide which URLs a
 // crawl requests and what it gets from them.
 func (c *comparison) settings() error {
-	was, before, err := crawler.LastRun(c.was.state)
+	was, before, err := kept.Asked(c.was.state)
 	if err != nil {
 		return err
 	}
-	is, now, err := crawler.LastRun(c.is.state)
+	is, now, err := kept.Asked(c.is.state)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // maxBody is the size of the largest body whose text is compared, in bytes.
@@ -61,11 +61,11 @@ func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) 
 // body is missing. Only a damaged state is an error.
 func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	resp, err := s.account.Answer(u)
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	switch {
 	case err == nil:
 		return resp, nil
-	case errors.As(err, &damaged), errors.Is(err, storage.ErrClosed):
+	case errors.As(err, &damaged), errors.Is(err, store.ErrClosed):
 		return nil, err
 	}
 	return nil, nil

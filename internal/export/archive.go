@@ -13,8 +13,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/internal/wacz"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -83,7 +83,7 @@ func (c *cancelled) Write(p []byte) (int, error) {
 // A record of this crawl may repeat an answer of an earlier crawl. Such answers are copied into
 // the package, so that it can be replayed without the earlier crawl. If an answer is not found,
 // the records that repeat it are counted in s.Missing. The first ten of these records are also
-// reported as Damage that wraps a *storage.MissingAnswerError, unless the answer was purged.
+// reported as Damage that wraps a *store.MissingAnswerError, unless the answer was purged.
 // The index does not list a 304 itself, but a record of the answer that the 304 repeats.
 //
 // The error is ErrNoWARC if there are no WARC files, and ErrOpen if one of them is not
@@ -161,7 +161,7 @@ func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 			}
 			return
 		}
-		err := pages(ctx, s, same, func(p *storage.PageRecord) error {
+		err := pages(ctx, s, same, func(p *store.PageRecord) error {
 			if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) {
 				put(wacz.Page{URL: p.URL, Time: p.Time, Title: p.Title})
 			}
@@ -190,7 +190,7 @@ func (s *Source) mainPage(ctx context.Context) (string, error) {
 	defer file.Close()
 	url := ""
 	// Damage is reported later, when the pages are listed.
-	err = readPages(ctx, file, s.Pages, lines.Split{Workers: 1}, same, func(p *storage.PageRecord) error {
+	err = readPages(ctx, file, s.Pages, lines.Split{Workers: 1}, same, func(p *store.PageRecord) error {
 		if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
 			url = p.URL
 			return errStop

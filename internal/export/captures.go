@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/internal/warcscan"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -308,7 +308,7 @@ func (r *Row) take(fields []warc.Field) {
 		case "robotsrule":
 			r.Rule = f.Value
 		case "usage":
-			if u, ok := storage.ParseUsage(f.Value); ok {
+			if u, ok := store.ParseUsage(f.Value); ok {
 				r.use(u)
 			}
 		case "license":

@@ -11,7 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/internal/sample"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -51,7 +51,7 @@ func FuzzPages(f *testing.F) {
 		}
 		// Each line that encoding/json reads as a page is a page.
 		for i, line := range lines {
-			var p storage.PageRecord
+			var p store.PageRecord
 			if json.Unmarshal([]byte(line), &p) == nil && p.URL != "" && p.Status >= 0 && p.Status < 1000 && p.Size >= 0 && p.Links == 0 && p.Depth == 0 &&
 				p.Time.Year() > 1 && p.Time.Year() < 9999 && p.Robots.IsZero() && bad[i+2] {
 				t.Errorf("line %d is damaged: %q", i+2, line)

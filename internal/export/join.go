@@ -9,7 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/extsort"
 	"github.com/permesso-crawler/permesso/internal/inorder"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
@@ -47,7 +47,7 @@ func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 
 // sort adds to sorted a row for each line of pages.jsonl and each archived capture.
 func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
-	err := pages(ctx, s, func(p *storage.PageRecord) (e encodedRows, err error) {
+	err := pages(ctx, s, func(p *store.PageRecord) (e encodedRows, err error) {
 		err = e.add(pageRow(p))
 		return e, err
 	}, func(e encodedRows) error { return e.each(sorted.Add) })

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/lines"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // pages calls make for each line of pages.jsonl, in several goroutines, and then f with what make
 // has returned, in the order of the lines.
-func pages[X any](ctx context.Context, s *Source, make func(*storage.PageRecord) (X, error), f func(X) error) error {
+func pages[X any](ctx context.Context, s *Source, make func(*store.PageRecord) (X, error), f func(X) error) error {
 	if s.Pages == "" {
 		return nil
 	}
@@ -29,7 +29,7 @@ func pages[X any](ctx context.Context, s *Source, make func(*storage.PageRecord)
 }
 
 // same returns its argument, for pages.
-func same(p *storage.PageRecord) (*storage.PageRecord, error) { return p, nil }
+func same(p *store.PageRecord) (*store.PageRecord, error) { return p, nil }
 
 // A madePage is a line of pages.jsonl, and what was made of it.
 type madePage[X any] struct {
@@ -39,7 +39,7 @@ type madePage[X any] struct {
 	err     error // of making it
 }
 
-func readPages[X any](ctx context.Context, r io.Reader, name string, split lines.Split, make func(*storage.PageRecord) (X, error), f func(X) error, damaged func(*Damage) error) error {
+func readPages[X any](ctx context.Context, r io.Reader, name string, split lines.Split, make func(*store.PageRecord) (X, error), f func(X) error, damaged func(*Damage) error) error {
 	in, n := lines.NewPageReader(r), int64(0)
 	var failed error // an error that is not one of reading
 	err := lines.InOrder(ctx, in, split, func(b *lines.Block[[]madePage[X]]) {
@@ -72,12 +72,12 @@ func readPages[X any](ctx context.Context, r io.Reader, name string, split lines
 	return err
 }
 
-func readPage[X any](l lines.Line, make func(*storage.PageRecord) (X, error)) (p madePage[X]) {
+func readPage[X any](l lines.Line, make func(*store.PageRecord) (X, error)) (p madePage[X]) {
 	if p.damaged = l.Err; p.damaged == nil && len(bytes.TrimSpace(l.Text)) == 0 {
 		p.blank = true
 		return p
 	}
-	var record storage.PageRecord
+	var record store.PageRecord
 	if p.damaged == nil {
 		p.damaged = parsePage(l.Text, &record)
 	}
@@ -90,7 +90,7 @@ func readPage[X any](l lines.Line, make func(*storage.PageRecord) (X, error)) (p
 	return p
 }
 
-func parsePage(line []byte, p *storage.PageRecord) error {
+func parsePage(line []byte, p *store.PageRecord) error {
 	if err := json.Unmarshal(line, p); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/outfile"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -27,7 +27,7 @@ const referredFile = "referred-to.warc.gz"
 type referred struct {
 	s       *Source
 	dir     string // directory of the crawl
-	past    *storage.Past
+	past    *store.Past
 	file    *os.File
 	remove  func() error // removes the directory of the file
 	encoder *warc.Encoder
@@ -35,10 +35,10 @@ type referred struct {
 	has     map[uint64]bool // hashes of the places of records that were copied, about 16 bytes each
 	stood   map[uint64]bool // hashes of the places of the 304s that another record replaces
 
-	found   map[string]bool     // repeated answers that were found, by storage.RepeatedAnswer
-	missing map[string]*missing // repeated answers that were not found, by storage.RepeatedAnswer
+	found   map[string]bool     // repeated answers that were found, by store.RepeatedAnswer
+	missing map[string]*missing // repeated answers that were not found, by store.RepeatedAnswer
 	order   []string            // keys of missing, in the order of the archive
-	purged  map[string]bool     // answers that were purged from this crawl, by storage.RepeatedAnswer
+	purged  map[string]bool     // answers that were purged from this crawl, by store.RepeatedAnswer
 }
 
 // A missing is an answer that revisit records refer to and that was not found.
@@ -62,10 +62,10 @@ const maxRecords = 10
 // stood reports whether a capture is a 304 for which the file has such a record.
 func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
-	r := &referred{s: s, dir: dir, past: storage.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
+	r := &referred{s: s, dir: dir, past: store.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
 		found: map[string]bool{}, missing: map[string]*missing{}, purged: map[string]bool{}}
 	stood = func(e *cdxj.Entry) bool { return r.stood[r.key(e.Filename, e.Offset)] }
-	if storage.Previous(dir) == "" {
+	if store.Previous(dir) == "" {
 		if any, err := repeatsAny(dir); err != nil || !any {
 			return "", stood, nil, err
 		}
@@ -92,7 +92,7 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 // the index, which is quicker than reading the archive, and is used for a crawl without a
 // previous crawl.
 func repeatsAny(dir string) (bool, error) {
-	index, err := os.Open(filepath.Join(dir, storage.IndexFile))
+	index, err := os.Open(filepath.Join(dir, store.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -118,26 +118,26 @@ func (r *referred) key(file string, offset int64) uint64 {
 // record finds the answer that a record of the crawl repeats. It copies an answer of an earlier
 // crawl, and writes a record for a 304.
 func (r *referred) record(rec *warc.Record, name string) error {
-	if purged := storage.PurgedAnswer(rec); purged != "" {
+	if purged := store.PurgedAnswer(rec); purged != "" {
 		r.purged[purged] = true
 		return nil
 	}
 	if rec.Type != warc.Revisit || rec.Header.Get(warc.FieldRefersToDate) == "" {
 		return nil
 	}
-	answer := storage.RepeatedAnswer(rec)
+	answer := store.RepeatedAnswer(rec)
 	replaced := rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) && !rec.Head()
 	if r.found[answer] && !replaced {
 		return nil
 	}
-	damage := &Damage{File: filepath.Join(r.dir, storage.ArchiveDir, name), Offset: rec.Offset}
+	damage := &Damage{File: filepath.Join(r.dir, store.ArchiveDir, name), Offset: rec.Offset}
 	if m := r.missing[answer]; m != nil {
 		m.add(damage, m.records[0].Err)
 		return nil
 	}
 	c, err := r.past.Original(rec)
-	var away *storage.MissingAnswerError
-	if purged := errors.Is(err, storage.ErrPurged); purged || errors.As(err, &away) {
+	var away *store.MissingAnswerError
+	if purged := errors.Is(err, store.ErrPurged); purged || errors.As(err, &away) {
 		m := &missing{purged: purged}
 		m.add(damage, err)
 		r.missing[answer], r.order = m, append(r.order, answer)
@@ -193,7 +193,7 @@ func (r *referred) tellMissing() error {
 }
 
 // writeNotModified writes the record for a 304, unless the archive has no digests.
-func (r *referred) writeNotModified(rec *warc.Record, c *storage.Capture, name string) error {
+func (r *referred) writeNotModified(rec *warc.Record, c *store.Capture, name string) error {
 	digest := cmp.Or(c.Digest, rec.Header.Get(warc.FieldPayloadDigest))
 	if digest == "" {
 		return nil
@@ -207,7 +207,7 @@ func (r *referred) writeNotModified(rec *warc.Record, c *storage.Capture, name s
 	}
 	_, err = r.encoder.WriteExchange(r.file, &warc.Exchange{
 		URL: rec.TargetURI(), Date: rec.Date, PayloadDigest: digest,
-		Response: &warc.HTTP{StartLine: warc.StatusLine(c.Status), Header: storage.UpdatedHeader(c.Header, by.Header)},
+		Response: &warc.HTTP{StartLine: warc.StatusLine(c.Status), Header: store.UpdatedHeader(c.Header, by.Header)},
 		Revisit:  &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: c.OfURL, Date: c.OfDate},
 	})
 	r.stood[r.key(name, rec.Offset)] = true
@@ -219,7 +219,7 @@ func (r *referred) copy(path string, offset int64) error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	from, err := storage.OpenArchive(path)
+	from, err := store.OpenArchive(path)
 	if err != nil {
 		return err
 	}

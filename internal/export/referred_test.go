@@ -15,8 +15,8 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/internal/wacz"
-	"github.com/permesso-crawler/permesso/storage"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -31,7 +31,7 @@ func repeating(t *testing.T) (first, second string) {
 	day := time.Date(2030, 1, 1, 3, 0, 0, 0, time.UTC)
 	urls := []string{"http://a.example/asked", "http://a.example/same", "http://a.example/unused"}
 	for n, dir := range []string{first, second} {
-		db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+		db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
 		if err == nil && n == 1 {
 			err = db.PutPrevious(first)
 		}
@@ -42,13 +42,13 @@ func repeating(t *testing.T) (first, second string) {
 			x := &warc.Exchange{URL: url, Date: day.AddDate(0, 0, n), Response: &warc.HTTP{
 				StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte(url + body), Coding: warc.Unchunked,
 			}}
-			v := &storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
+			v := &store.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
 			if n == 1 {
 				u, err := frontier.ParseURL(url)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if v.Before, err = storage.PastOf(first).Capture(u); err != nil || v.Before == nil {
+				if v.Before, err = store.PastOf(first).Capture(u); err != nil || v.Before == nil {
 					t.Fatal(err)
 				}
 				if url == urls[0] {
@@ -227,7 +227,7 @@ func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
 // A crawl that was scanned again has 304s, too, without a crawl before it.
 func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "1.crawl")
-	db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+	db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 	again := &warc.Exchange{URL: first.URL, Date: day.Add(time.Hour), Response: &warc.HTTP{StartLine: warc.StatusLine(304)},
 		Revisit: &warc.RevisitOf{Profile: warc.ServerNotModified, URL: first.URL, Date: day}}
 	for _, x := range []*warc.Exchange{first, again} {
-		if _, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil {
+		if _, err := db.PutVisit(&store.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -276,8 +276,8 @@ func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := errors.Join(os.Mkdir(filepath.Join(dir, storage.ArchiveDir), 0o755),
-		os.WriteFile(filepath.Join(dir, storage.ArchiveDir, "x.warc"), []byte(raw), 0o644), os.WriteFile(filepath.Join(dir, storage.IndexFile), index, 0o644))
+	err := errors.Join(os.Mkdir(filepath.Join(dir, store.ArchiveDir), 0o755),
+		os.WriteFile(filepath.Join(dir, store.ArchiveDir, "x.warc"), []byte(raw), 0o644), os.WriteFile(filepath.Join(dir, store.IndexFile), index, 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestAPackageTellsWhatItCannotHave(t *testing.T) {
 	}
 	path, damage := packTo(t, second)
 	for _, d := range damage {
-		if !errors.As(d, new(*storage.MissingAnswerError)) {
+		if !errors.As(d, new(*store.MissingAnswerError)) {
 			t.Error(d)
 		}
 	}
@@ -314,7 +314,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 	put := func(urls ...string) {
 		t.Helper()
 		for _, url := range urls {
-			db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+			db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +322,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 			x := &warc.Exchange{URL: url, Date: day, Response: &warc.HTTP{
 				StartLine: warc.StatusLine(200), Header: http.Header{"Content-Type": {"image/png"}}, Body: body, Coding: warc.Unchunked,
 			}}
-			if _, err := db.PutVisit(&storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil {
+			if _, err := db.PutVisit(&store.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}); err != nil {
 				t.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
@@ -340,7 +340,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 		if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); err != nil {
 			t.Fatal(err)
 		}
-		v, err := storage.Verify(t.Context(), dir, func(err error) { t.Error(err) })
+		v, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) })
 		if err != nil || int64(v.Bodiless) != s.Missing.Purged || int64(v.Away) != s.Missing.Away {
 			t.Errorf("verify counts %d and %d, %v", v.Bodiless, v.Away, err)
 		}
@@ -350,7 +350,7 @@ func TestAPackageCountsBodiesThatWerePurged(t *testing.T) {
 	if got := missing(); got != (export.Missing{}) {
 		t.Errorf("before: %+v", got)
 	}
-	purge := &storage.Purge{Places: []string{"out.example"}, Time: noon, Why: func(url string) string {
+	purge := &store.Purge{Places: []string{"out.example"}, Time: noon, Why: func(url string) string {
 		if strings.HasPrefix(url, "http://out.example/") {
 			return "out.example"
 		}

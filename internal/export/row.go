@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Fate says how the crawl has used a capture, an answer that it has received.
@@ -191,7 +191,7 @@ func flagText(b *bool) string {
 	return strconv.FormatBool(*b)
 }
 
-func pageRow(p *storage.PageRecord) *Row {
+func pageRow(p *store.PageRecord) *Row {
 	r := &Row{
 		URL: p.URL, Time: p.Time.UTC().Truncate(time.Microsecond), Page: true,
 		Status: p.Status, Type: p.Type, Charset: p.Charset, Size: &p.Size, Digest: p.Digest, Truncated: p.Truncated,
@@ -212,7 +212,7 @@ func pageRow(p *storage.PageRecord) *Row {
 }
 
 // use sets the columns for a statement of the owner about a use.
-func (r *Row) use(u storage.UsageRecord) {
+func (r *Row) use(u store.UsageRecord) {
 	r.Usage = listed(r.Usage, "; ", u.String())
 	for _, known := range [...]struct {
 		name string

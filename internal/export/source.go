@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/permesso-crawler/permesso/internal/lines"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // DefaultMemory is how many bytes of rows are sorted in memory before they are written to a
@@ -62,16 +62,16 @@ type Missing struct {
 }
 
 // Open finds the files of a crawl in its directory. If there are none, the error wraps
-// ErrNoCrawl. Other errors are a *storage.NotBegunError, a *storage.PurgeError if a purge of
+// ErrNoCrawl. Other errors are a *store.NotBegunError, a *store.PurgeError if a purge of
 // the crawl was not finished, or an error of the file system.
 func Open(dir string) (*Source, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return nil, err
 	}
-	if err := storage.NotBegun(dir); err != nil {
+	if err := store.NotBegun(dir); err != nil {
 		return nil, err
 	}
-	switch broken, err := storage.UnfinishedPurge(dir); {
+	switch broken, err := store.UnfinishedPurge(dir); {
 	case err != nil:
 		return nil, err
 	case broken != nil:
@@ -85,7 +85,7 @@ func Open(dir string) (*Source, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	warcs := filepath.Join(dir, storage.ArchiveDir)
+	warcs := filepath.Join(dir, store.ArchiveDir)
 	entries, err := os.ReadDir(warcs)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/identity"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // The largest numbers of processes and builds that a crawl records.
@@ -153,7 +153,7 @@ const (
 )
 
 // Of returns the history of a crawl.
-func Of(from storage.Values) (History, error) {
+func Of(from store.Values) (History, error) {
 	var h History
 	var last End
 	if _, err := from.Get(HistoryKey, &h); err != nil {

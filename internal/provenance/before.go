@@ -7,13 +7,13 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A before reads what the previous crawl knows about URLs, and counts pages that are gone since
 // then (see take).
 type before struct {
-	state *storage.Reader // nil if there is no previous crawl, or if it cannot be read
+	state *store.Reader // nil if there is no previous crawl, or if it cannot be read
 	gone  int64
 }
 
@@ -23,11 +23,11 @@ func (w *writer) openBefore() *before {
 	if dir == "" {
 		return &before{}
 	}
-	dir, _ = storage.LocatePrevious(w.dir, dir)
-	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
+	dir, _ = store.LocatePrevious(w.dir, dir)
+	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
 		return &before{}
 	}
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil { // an unreadable crawl is treated as if there were none
 		return &before{}
 	}
@@ -37,7 +37,7 @@ func (w *writer) openBefore() *before {
 // take counts a page as gone if it has the status 404 or 410 in this crawl, but an answer
 // without an error in the previous one. If reading the previous crawl fails, take closes it, so
 // that count returns nil.
-func (b *before) take(p *storage.PageRecord) {
+func (b *before) take(p *store.PageRecord) {
 	if b.state == nil || p.Status != http.StatusNotFound && p.Status != http.StatusGone {
 		return
 	}

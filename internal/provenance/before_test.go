@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // shelf returns a handler that serves pages, with 304 for clients that have them. It answers
@@ -125,7 +125,7 @@ func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 	if p := write(t, moved, provenance.Options{}); p.Figures.Gone == nil || *p.Figures.Gone != 2 || p.Previous.Dir != was || p.Previous.Provenance == "" {
 		t.Errorf("both were moved: %v, %+v", p.Figures.Gone, p.Previous)
 	}
-	db, err := storage.Open(filepath.Join(root, "was.crawl"), storage.Options{})
+	db, err := store.Open(filepath.Join(root, "was.crawl"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	state := filepath.Join(root, "was.crawl", storage.StateFile)
+	state := filepath.Join(root, "was.crawl", store.StateFile)
 	spoil(t, state, func(b []byte) []byte { return make([]byte, len(b)) })
 	unknown("its state is damaged")
 	if err := os.Remove(state); err != nil {

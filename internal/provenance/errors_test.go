@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // The errors for files that cannot be opened or read equal the golden file, which also says
@@ -39,7 +39,7 @@ func TestGoldenErrors(t *testing.T) {
 	folder := func(path string) error { return os.Mkdir(path, 0o755) }
 	parent := t.TempDir()
 	names := []string{
-		storage.StateFile, storage.LogFile, storage.PagesFile, storage.LinksFile, storage.IndexFile, "warc", "warc/" + filepath.Base(archive[0]), "job.yaml",
+		store.StateFile, store.LogFile, store.PagesFile, store.LinksFile, store.IndexFile, "warc", "warc/" + filepath.Base(archive[0]), "job.yaml",
 		provenance.File, provenance.SignatureFile, provenance.AbsencesFile, provenance.RobotsFile, provenance.DatasheetFile, provenance.SeedsFile,
 	}
 	texts := make([]strings.Builder, len(names))
@@ -159,9 +159,9 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 		}
 		left -= len(line)
 	}
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	for _, keep := range []int64{2 << 12} {
-		path := filepath.Join(dir, storage.StateFile)
+		path := filepath.Join(dir, store.StateFile)
 		was, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestWhatCannotBeSortedIsAnError(t *testing.T) {
 // damage overwrites the state of a crawl, and returns what undoes that.
 func damage(t *testing.T, dir string) (undo func()) {
 	t.Helper()
-	path := filepath.Join(dir, storage.StateFile)
+	path := filepath.Join(dir, store.StateFile)
 	was, err := os.ReadFile(path)
 	if err == nil {
 		err = os.WriteFile(path, slices.Concat(was[:2<<12], bytes.Repeat([]byte{0xff}, len(was)-2<<12)), 0o644)
@@ -277,7 +277,7 @@ func (o *healingOrder) Close() error {
 func TestAStateThatIsDamagedForAMomentIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := crawled(t)
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	n := 0
 	err := provenance.ReadLists(dir, io.Discard, func() provenance.Order {
 		heal := func() {}
@@ -318,7 +318,7 @@ func TestAStateThatIsDamagedForAStepChangesNothing(t *testing.T) {
 				}
 			})
 			heal()
-			var damaged *storage.DamagedError
+			var damaged *store.DamagedError
 			if errors.As(err, &damaged) {
 				failed++
 				return ""
@@ -353,7 +353,7 @@ func TestWhatCannotBePutAsideIsAnError(t *testing.T) {
 	if err := provenance.CloseSeeds(dir); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("the seeds: %v", err)
 	}
-	path := filepath.Join(dir, storage.LogFile)
+	path := filepath.Join(dir, store.LogFile)
 	log, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

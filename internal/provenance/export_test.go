@@ -8,13 +8,13 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // WriteLists writes all lists of the crawl in dir to one writer. It calls begun after it has
 // read the settings of the crawl.
 func WriteLists(dir string, out io.Writer, begun func() error) error {
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ type Order = order
 
 // ReadLists is WriteLists that also reads the log, with orders that f returns.
 func ReadLists(dir string, out io.Writer, f func() Order) error {
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 // Steps makes the provenance of the crawl in dir without an audit, and writes its files into
 // another directory, without their names. It calls step between any two steps that read a state.
 func Steps(dir, into string, now time.Time, step func()) (*Provenance, error) {
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (o *steppedOrder) Each(f func(key, line []byte) error) error {
 // ReadOutputs reads the outputs of the crawl in dir. It calls begun after it has read the
 // settings of the crawl.
 func ReadOutputs(dir string, begun func() error) error {
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func ReadOutputs(dir string, begun func() error) error {
 // CloseSeeds writes the lists of the crawl in dir, and closes the file of its seeds before they
 // are all written. It returns the error of the lists.
 func CloseSeeds(dir string) error {
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/provenance"
+	"github.com/permesso-crawler/permesso/internal/purge"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -126,11 +128,11 @@ func goldenCrawl(t *testing.T) (dir string) {
 	run("paper.crawl", func(o *crawler.Options) {
 		o.Previous, o.Seeds, o.Delay, o.AllowPrivate = previous, append(seeds, "http://moody.example/2"), 2*time.Second, true
 	})
-	places, err := crawler.ReadOptOutList(strings.NewReader("purged.example\n"), "places")
+	places, err := places.Read(strings.NewReader("purged.example\n"), "places")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&crawler.Purge{Dir: dir, Places: places}).Run(t.Context()); err != nil {
+	if _, err := (&purge.Purge{Dir: dir, Places: places}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return dir

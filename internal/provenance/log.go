@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/processes"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A logRun is what crawl.log says about a run.
@@ -46,7 +46,7 @@ const mostRuns = 10 * mostListed
 func (w *writer) readLog() (err error) {
 	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
 	defer func() { err = errors.Join(err, r.hosts.close()) }()
-	file, err := os.Open(filepath.Join(w.dir, storage.LogFile))
+	file, err := os.Open(filepath.Join(w.dir, store.LogFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return w.joinRuns(r)
 	}

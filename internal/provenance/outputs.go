@@ -15,20 +15,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // outputNames returns the names of the files that a crawl may have, except those of the archive
 // and those that Write makes.
 func outputNames() []string {
 	return []string{
-		storage.StateFile, storage.LogFile, storage.PagesFile, storage.LinksFile, storage.IndexFile, "index.part",
+		store.StateFile, store.LogFile, store.PagesFile, store.LinksFile, store.IndexFile, "index.part",
 		"job.yaml", "seeds.txt", "snapshot.json",
 	}
 }
 
 // readOutputs computes the digest of each file of the crawl, and compares it with what the
-// crawl has recorded about the file. If files differ, the error is a *storage.DamagedError that
+// crawl has recorded about the file. If files differ, the error is a *store.DamagedError that
 // names the first of them.
 func (w *writer) readOutputs() error {
 	written, err := w.state.Written()
@@ -42,7 +42,7 @@ func (w *writer) readOutputs() error {
 	}
 	earlier := w.earlier()
 	for _, name := range append(names, archive...) {
-		known := storage.OutputName(name)
+		known := store.OutputName(name)
 		of, ok := written[known]
 		out, err := w.output(name, of, ok)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -73,8 +73,8 @@ func (w *writer) readOutputs() error {
 // output returns a file with its digest. With Options.Kept, this is the digest that the crawl
 // has recorded, if it has recorded one and the file does not grow any more. Otherwise output
 // computes it from the bytes of the file. If the file is not as the crawl has written it, the
-// error is a *storage.DamagedError.
-func (w *writer) output(name string, of storage.Written, known bool) (Output, error) {
+// error is a *store.DamagedError.
+func (w *writer) output(name string, of store.Written, known bool) (Output, error) {
 	path := filepath.Join(w.dir, filepath.FromSlash(name))
 	if !known {
 		out, _, err := digestFile(w.ctx, path, name, 0)
@@ -85,7 +85,7 @@ func (w *writer) output(name string, of storage.Written, known bool) (Output, er
 		return Output{}, err
 	}
 	damaged := func(format string, args ...any) (Output, error) {
-		return Output{}, &storage.DamagedError{Path: path, Err: fmt.Errorf(format, args...)}
+		return Output{}, &store.DamagedError{Path: path, Err: fmt.Errorf(format, args...)}
 	}
 	if n := info.Size(); info.Mode().IsRegular() && (n < of.Length || n > of.Length && !of.Grows) {
 		return damaged("it is %d bytes long where %d were written", n, of.Length)
@@ -123,10 +123,10 @@ func (w *writer) earlier() map[string]Output {
 // itself has recorded no digest.
 func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	was, known := earlier[o.Name]
-	if !known || !strings.HasPrefix(o.Name, storage.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
+	if !known || !strings.HasPrefix(o.Name, store.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
 		return nil
 	}
-	return &storage.DamagedError{
+	return &store.DamagedError{
 		Path: filepath.Join(w.dir, filepath.FromSlash(o.Name)), Err: fmt.Errorf("its SHA-256 is not the one that %s has of it", File),
 	}
 }
@@ -134,12 +134,12 @@ func (w *writer) unlike(o Output, earlier map[string]Output) error {
 // missing returns the length and the digest of a missing WARC file, as the crawl or the earlier
 // provenance.json has them: the file may have been moved away (crawl verify --moved), and still
 // belongs to the crawl. If the digest is not known, or if the missing file is not a WARC file,
-// the error is a *storage.DamagedError. But a missing file that was empty is not an error.
-func (w *writer) missing(name string, of storage.Written, earlier map[string]Output) (Output, error) {
+// the error is a *store.DamagedError. But a missing file that was empty is not an error.
+func (w *writer) missing(name string, of store.Written, earlier map[string]Output) (Output, error) {
 	if of.Length == 0 {
 		return Output{}, nil
 	}
-	if strings.HasPrefix(name, storage.ArchiveDir+"/") && !of.Grows {
+	if strings.HasPrefix(name, store.ArchiveDir+"/") && !of.Grows {
 		if of.SHA256 != nil {
 			return Output{name, of.Length, hex.EncodeToString(of.SHA256)}, nil
 		}
@@ -147,20 +147,20 @@ func (w *writer) missing(name string, of storage.Written, earlier map[string]Out
 			return was, nil
 		}
 	}
-	return Output{}, &storage.DamagedError{
+	return Output{}, &store.DamagedError{
 		Path: filepath.Join(w.dir, filepath.FromSlash(name)), Err: fmt.Errorf("it is missing; %d bytes of it were written", of.Length),
 	}
 }
 
 // archiveNames returns all files in the directory of the archive.
 func archiveNames(dir string) (names []string, err error) {
-	files, err := os.ReadDir(filepath.Join(dir, storage.ArchiveDir))
+	files, err := os.ReadDir(filepath.Join(dir, store.ArchiveDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, f := range files {
 		if !f.IsDir() {
-			names = append(names, storage.ArchiveDir+"/"+f.Name())
+			names = append(names, store.ArchiveDir+"/"+f.Name())
 		}
 	}
 	return names, err

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // mostLicenses is how many different license URLs are counted.
@@ -18,8 +18,8 @@ func (w *writer) readPages() (err error) {
 	licenses := map[string]int64{}
 	before := w.openBefore()
 	defer func() { err = errors.Join(err, before.close()) }()
-	for p, err := range storage.ReadPages(w.ctx, w.dir) {
-		var damaged *storage.DamagedError
+	for p, err := range store.ReadPages(w.ctx, w.dir) {
+		var damaged *store.DamagedError
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

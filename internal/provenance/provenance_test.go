@@ -28,8 +28,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/purge"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 var testIdentity = crawler.Identity{Token: "paperbot", Contact: "https://example.org/paperbot", Mail: "me@example.org"}
@@ -328,7 +330,7 @@ func TestTheDigestsAreThoseOfTheFiles(t *testing.T) {
 // If a line of the log cannot be read, the crawl is not audited, and the rest is recorded.
 func TestALogThatProvesNothingIsSaid(t *testing.T) {
 	dir := crawled(t)
-	file, err := os.OpenFile(filepath.Join(dir, storage.LogFile), os.O_APPEND|os.O_WRONLY, 0)
+	file, err := os.OpenFile(filepath.Join(dir, store.LogFile), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +347,7 @@ func TestALogThatProvesNothingIsSaid(t *testing.T) {
 // adopt makes the state accept crawl.log as it is, as the next run would.
 func adopt(t *testing.T, dir string) {
 	t.Helper()
-	db, err := storage.Open(dir, storage.Options{NoPages: true})
+	db, err := store.Open(dir, store.Options{NoPages: true})
 	if err == nil {
 		err = errors.Join(db.Put("adopted", true), db.Close())
 	}
@@ -358,11 +360,11 @@ func adopt(t *testing.T, dir string) {
 func TestWhatWasTakenOutIsTold(t *testing.T) {
 	dir := crawled(t)
 	before := write(t, dir, provenance.Options{}).Provenance
-	places, err := crawler.ReadOptOutList(strings.NewReader("a.example\n"), "places")
+	places, err := places.Read(strings.NewReader("a.example\n"), "places")
 	if err != nil {
 		t.Fatal(err)
 	}
-	done, err := (&crawler.Purge{Dir: dir, Places: places}).Run(t.Context())
+	done, err := (&purge.Purge{Dir: dir, Places: places}).Run(t.Context())
 	if err != nil || done.Entries == 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -437,18 +439,18 @@ func directory(t *testing.T, dir string) map[string]string {
 
 // A directory without a crawl, or with a running crawl, has no provenance.
 func TestWhatIsNoCrawlHasNoProvenance(t *testing.T) {
-	if _, err := provenance.Write(t.Context(), t.TempDir(), provenance.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := provenance.Write(t.Context(), t.TempDir(), provenance.Options{}); !errors.Is(err, store.ErrNoCrawl) {
 		t.Error(err)
 	}
 	if _, err := provenance.Verify(t.Context(), t.TempDir(), provenance.Check{}); !errors.Is(err, provenance.ErrNone) {
 		t.Error(err)
 	}
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var inUse *storage.InUseError
+	var inUse *store.InUseError
 	if _, err := provenance.Write(t.Context(), dir, provenance.Options{}); !errors.As(err, &inUse) {
 		t.Error(err)
 	}
@@ -458,7 +460,7 @@ func TestWhatIsNoCrawlHasNoProvenance(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := provenance.Write(t.Context(), dir, provenance.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := provenance.Write(t.Context(), dir, provenance.Options{}); !errors.Is(err, store.ErrNoCrawl) {
 		t.Error(err) // no run has begun
 	}
 }
@@ -504,7 +506,7 @@ func TestARunThatWasKilledIsTold(t *testing.T) {
 // the log has lost.
 func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 	dir := crawled(t)
-	if err := os.Truncate(filepath.Join(dir, storage.LogFile), 0); err != nil {
+	if err := os.Truncate(filepath.Join(dir, store.LogFile), 0); err != nil {
 		t.Fatal(err)
 	}
 	adopt(t, dir)
@@ -522,7 +524,7 @@ func TestManyRunsAreCounted(t *testing.T) {
 	for i := range most + more - 2 {
 		fmt.Fprintf(&runs, "%s 0 - permesso:run - - unknown #000 - - - begin:clean\n", settle.Add(time.Duration(i)*time.Second).Format("2006-01-02T15:04:05.000Z"))
 	}
-	spoil(t, filepath.Join(dir, storage.LogFile), func(b []byte) []byte { return append(b, runs.String()...) })
+	spoil(t, filepath.Join(dir, store.LogFile), func(b []byte) []byte { return append(b, runs.String()...) })
 	adopt(t, dir)
 	p := write(t, dir, provenance.Options{NoAudit: true}).Provenance
 	if p.Runs.All != most+more || len(p.Runs.List) != 1000 || p.Runs.List[0].How != string(crawler.EndLimit) || p.Runs.List[2].How != provenance.HowItself || !p.Runs.List[2].Began.Equal(settle) {
@@ -576,8 +578,8 @@ func TestWhatTakesLongIsEnded(t *testing.T) {
 	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return enough }}); !errors.Is(err, enough) {
 		t.Error(err)
 	}
-	spoil(t, filepath.Join(dir, storage.LinksFile), func(b []byte) []byte { return bytes.Repeat(b, 300) })
-	r, err := storage.OpenReader(dir)
+	spoil(t, filepath.Join(dir, store.LinksFile), func(b []byte) []byte { return bytes.Repeat(b, 300) })
+	r, err := store.OpenReader(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

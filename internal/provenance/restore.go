@@ -14,7 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Restored is a file that differs from provenance.json, and the original content of the file.
@@ -129,7 +129,7 @@ func unflip(text []byte, of Output) (at int, ok bool) {
 
 // again returns the lists that Write would write for a crawl, by file name.
 func again(ctx context.Context, dir string, o Options) (lists map[string][]byte, err error) {
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return nil, err
 	}

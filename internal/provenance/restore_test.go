@@ -10,7 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Files that can be restored have their old content, and Restored.How says how. Other files are
@@ -37,20 +37,20 @@ func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 		beside bool                // another directory has the unchanged file
 		how    string              // empty: it cannot be restored
 	}{
-		{storage.PagesFile, longer, false, "4 bytes after its end are put aside"},
-		{storage.PagesFile, flip(0, 0), false, "one bit of byte 0 had flipped"},
-		{storage.PagesFile, flip(70, 7), true, "one bit of byte 70 had flipped"},
-		{storage.PagesFile, func(b []byte) []byte { return flip(70, 1)(flip(71, 1)(b)) }, false, ""},
-		{storage.PagesFile, cut(1), false, ""},
-		{storage.PagesFile, cut(1), true, "beside has the same"},
-		{storage.PagesFile, nil, true, "beside has the same"},
-		{storage.LogFile, other, false, ""},
+		{store.PagesFile, longer, false, "4 bytes after its end are put aside"},
+		{store.PagesFile, flip(0, 0), false, "one bit of byte 0 had flipped"},
+		{store.PagesFile, flip(70, 7), true, "one bit of byte 70 had flipped"},
+		{store.PagesFile, func(b []byte) []byte { return flip(70, 1)(flip(71, 1)(b)) }, false, ""},
+		{store.PagesFile, cut(1), false, ""},
+		{store.PagesFile, cut(1), true, "beside has the same"},
+		{store.PagesFile, nil, true, "beside has the same"},
+		{store.LogFile, other, false, ""},
 		{provenance.AbsencesFile, cut(9), false, again},
 		{provenance.AbsencesFile, nil, false, again},
 		{provenance.RobotsFile, other, false, again},
 		{"seeds.txt", cut(3), false, again},
 		{"unknown", other, false, ""},
-		{"../" + storage.PagesFile, other, false, ""},
+		{"../" + store.PagesFile, other, false, ""},
 	} {
 		parent := filepath.Join(dirs, fmt.Sprint(i))
 		dir := filepath.Join(parent, "paper.crawl")

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A file in the archive that the crawl has not written is recorded, and then must not change.
@@ -29,7 +29,7 @@ func TestAnotherFileInTheArchiveIsSealed(t *testing.T) {
 		write(t, dir, provenance.Options{NoAudit: true})
 	}
 	spoil(t, path, func([]byte) []byte { return []byte("hers") })
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if _, err := provenance.Write(t.Context(), dir, provenance.Options{NoAudit: true, Temp: t.TempDir()}); !errors.As(err, &damaged) || damaged.Path != path {
 		t.Error(err)
 	}
@@ -47,7 +47,7 @@ func TestDamageIsNotSealed(t *testing.T) {
 	flip := func(b []byte) []byte { b[len(b)/2] ^= 1; return b }
 	cut := func(b []byte) []byte { return b[:len(b)-1] }
 	more := func(b []byte) []byte { return append(b, '\n') }
-	for _, name := range []string{archive[0], storage.PagesFile, storage.LinksFile, storage.LogFile, storage.IndexFile, "index.part"} {
+	for _, name := range []string{archive[0], store.PagesFile, store.LinksFile, store.LogFile, store.IndexFile, "index.part"} {
 		for what, change := range map[string]func([]byte) []byte{"flip": flip, "cut": cut, "more": more, "gone": nil} {
 			for _, before := range []bool{false, true} {
 				dir := filepath.Join(t.TempDir(), "copy")
@@ -68,7 +68,7 @@ func TestDamageIsNotSealed(t *testing.T) {
 					if what == "gone" && name == archive[0] || what == "flip" && kept {
 						continue // listed with the recorded digest
 					}
-					var damaged *storage.DamagedError
+					var damaged *store.DamagedError
 					_, err := provenance.Write(t.Context(), dir, provenance.Options{Kept: kept, Temp: t.TempDir()})
 					if !errors.As(err, &damaged) || damaged.Path != path {
 						t.Errorf("%s of %s, before %v, kept %v: %v", what, name, before, kept, err)
@@ -166,7 +166,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 				t.Errorf("with %s it has nothing to do", name)
 			}
 		}
-		if err := os.Truncate(filepath.Join(dir, storage.LogFile), 10); err != nil {
+		if err := os.Truncate(filepath.Join(dir, store.LogFile), 10); err != nil {
 			t.Fatal(err)
 		}
 		if _, idle := try(usual); idle {

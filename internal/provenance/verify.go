@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Check says what Verify checks. The zero value is valid.
@@ -50,17 +50,17 @@ var ErrNone = errors.New("provenance: there is no " + File)
 // if c.Key is set, by its signature. The directory may be a copy of that of the crawl. If files
 // are missing in it, they are listed as Differences. Verify changes nothing.
 //
-// Differences are not an error. The error is ErrNone, a *storage.InUseError if a crawl is
-// running in the directory, a *storage.NotBegunError, an error that says what in
+// Differences are not an error. The error is ErrNone, a *store.InUseError if a crawl is
+// running in the directory, a *store.NotBegunError, an error that says what in
 // provenance.json cannot be read, the cause of ctx, or an error of the file system.
 func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
-	if run, held := storage.Holder(dir); held {
-		return nil, &storage.InUseError{Dir: dir, Run: run}
+	if run, held := store.Holder(dir); held {
+		return nil, &store.InUseError{Dir: dir, Run: run}
 	}
 	path := filepath.Join(dir, File)
 	text, err := readBounded(path, mostFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err := storage.NotBegun(dir); err != nil {
+		if err := store.NotBegun(dir); err != nil {
 			return nil, err
 		}
 		return nil, fmt.Errorf("%w in %s", ErrNone, dir)

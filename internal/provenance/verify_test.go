@@ -22,7 +22,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func verified(t *testing.T, dir string, c provenance.Check) *provenance.Verified {
@@ -78,15 +78,15 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 			spoil(t, filepath.Join(dir, archive[0]), func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
 			return nil
 		}, archive[0], "has the SHA-256 "},
-		"a cut file": {func(dir string) error { return os.Truncate(filepath.Join(dir, storage.PagesFile), 7) }, storage.PagesFile, "has 7 bytes, and not "},
+		"a cut file": {func(dir string) error { return os.Truncate(filepath.Join(dir, store.PagesFile), 7) }, store.PagesFile, "has 7 bytes, and not "},
 		"a line more": {func(dir string) error {
 			spoil(t, filepath.Join(dir, provenance.AbsencesFile), func(b []byte) []byte { return append(b, "{}\n"...) })
 			return nil
 		}, provenance.AbsencesFile, " bytes, and not "},
-		"a file that is gone": {func(dir string) error { return os.Remove(filepath.Join(dir, storage.LogFile)) }, storage.LogFile, "is missing"},
+		"a file that is gone": {func(dir string) error { return os.Remove(filepath.Join(dir, store.LogFile)) }, store.LogFile, "is missing"},
 		"a directory in its place": {func(dir string) error {
-			return errors.Join(os.Remove(filepath.Join(dir, storage.LogFile)), os.Mkdir(filepath.Join(dir, storage.LogFile), 0o755))
-		}, storage.LogFile, "is missing"},
+			return errors.Join(os.Remove(filepath.Join(dir, store.LogFile)), os.Mkdir(filepath.Join(dir, store.LogFile), 0o755))
+		}, store.LogFile, "is missing"},
 		"a file of the archive more": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "warc", "more.warc.gz"), nil, 0o644)
 		}, "warc/more.warc.gz", "is not in provenance.json"},
@@ -104,7 +104,7 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 			spoil(t, filepath.Join(dir, provenance.File), func(b []byte) []byte {
 				return summed(strings.Replace(string(b), `"name": "crawl.log"`, `"name": "../crawl.log"`, 1))
 			})
-			return os.Remove(filepath.Join(dir, storage.LogFile))
+			return os.Remove(filepath.Join(dir, store.LogFile))
 		}, "../crawl.log", "is no name of a file in the directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

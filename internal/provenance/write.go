@@ -23,10 +23,11 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Options are the settings of Write. The zero value is valid.
@@ -50,23 +51,23 @@ type Result struct {
 // directory of a crawl. Each file is written completely or not at all. If Options.Key is set,
 // Write also writes the signature; otherwise it removes an earlier signature. Write reads all
 // outputs of the crawl to compute their digests, and compares the outputs with what the crawl
-// has recorded about them. If a file differs, the error is a *storage.DamagedError that names
+// has recorded about them. If a file differs, the error is a *store.DamagedError that names
 // the file, and nothing is written. While Write works, no run can open the crawl.
 //
 // If ctx ends or Write fails, some of the files may be new and the others old. Verify reports
-// this. The error is a *storage.InUseError, a *storage.DamagedError, a *storage.VersionError, a
-// *storage.PurgeError, an error that wraps storage.ErrNoCrawl, the cause of ctx, or an error of
+// this. The error is a *store.InUseError, a *store.DamagedError, a *store.VersionError, a
+// *store.PurgeError, an error that wraps store.ErrNoCrawl, the cause of ctx, or an error of
 // the file system.
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
-	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
-		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
 	}
 	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
 		if _, err := outfile.ResolveRegular(filepath.Join(dir, name)); err != nil {
 			return nil, err // before any output is read
 		}
 	}
-	state, err := storage.OpenReader(dir)
+	state, err := store.OpenReader(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ type writer struct {
 	ctx     context.Context
 	dir     string
 	into    string // directory into which the files are written; dir, except in again
-	state   *storage.Reader
+	state   *store.Reader
 	account *account.Account
 	asked   map[string]string // settings of the last run
 	seeds   *seedList
@@ -109,7 +110,7 @@ type writer struct {
 	newOrder func(temp string) order
 }
 
-func newWriter(ctx context.Context, dir string, state *storage.Reader, o Options) *writer {
+func newWriter(ctx context.Context, dir string, state *store.Reader, o Options) *writer {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
@@ -151,11 +152,12 @@ func (w *writer) begin() (err error) {
 		return err
 	}
 	w.account.OptOut, w.account.Quit = w.OptOut, w.quit
-	id, asked, err := crawler.LastRun(w.state)
+	run, asked, err := kept.Asked(w.state)
 	if err != nil {
 		return err
 	}
 	w.asked = asked
+	id := crawler.Identity(run)
 	w.Identity = Identity{Token: id.Token, Contact: id.Contact, Mail: id.Mail, UserAgent: id.UserAgent(), From: id.From(), Archived: []string{}}
 	w.readSettings()
 	return nil
@@ -309,7 +311,7 @@ func (w *writer) compare() error {
 		return nil
 	}
 	w.Previous = &Previous{Dir: dir}
-	dir, _ = storage.LocatePrevious(w.dir, dir)
+	dir, _ = store.LocatePrevious(w.dir, dir)
 	out, _, err := digestFile(w.ctx, filepath.Join(dir, File), File, 0)
 	if err == nil {
 		w.Previous.Provenance = out.SHA256
@@ -442,7 +444,7 @@ func (w *writer) publish() error {
 		}
 		w.staged = w.staged[1:]
 	}
-	return storage.SyncDir(w.dir)
+	return store.SyncDir(w.dir)
 }
 
 // BrokenOff reports whether a kill has interrupted Write for dir. Then there is no

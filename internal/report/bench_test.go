@@ -12,7 +12,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // longLog writes a log of n requests to a thousand sites. Some of the requests failed.
@@ -61,14 +61,14 @@ func BenchmarkReport(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			dir := b.TempDir()
-			db, err := storage.Open(dir, storage.Options{})
+			db, err := store.Open(dir, store.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			if err := db.Close(); err != nil {
 				b.Fatal(err)
 			}
-			longLog(b, filepath.Join(dir, storage.LogFile), n)
+			longLog(b, filepath.Join(dir, store.LogFile), n)
 			var page strings.Builder
 			for b.Loop() {
 				r, err := report.Dir(b.Context(), dir, report.Options{Temp: b.TempDir()})
@@ -93,14 +93,14 @@ func BenchmarkReport(b *testing.B) {
 func TestSitesOfALongLog(t *testing.T) {
 	const n, sites = 40_000, 1000
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	longLog(t, filepath.Join(dir, storage.LogFile), n)
+	longLog(t, filepath.Join(dir, store.LogFile), n)
 	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

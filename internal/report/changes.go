@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/internal/diff"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // compare finds what has changed since another crawl: Options.Since, or the crawl before this
@@ -41,11 +41,11 @@ func (r *reporter) compare() error {
 // the state of that crawl. It returns nil for other errors, which end the report.
 func unusable(dir string, err error) *NotCompared {
 	const again = "bring it back, or name another one"
-	var inUse *storage.InUseError
-	var damaged *storage.DamagedError
-	var version *storage.VersionError
+	var inUse *store.InUseError
+	var damaged *store.DamagedError
+	var version *store.VersionError
 	switch {
-	case errors.Is(err, storage.ErrNoCrawl):
+	case errors.Is(err, store.ErrNoCrawl):
 		return &NotCompared{dir, "there is no crawl", again}
 	case errors.As(err, &inUse):
 		return &NotCompared{dir, err.Error(), "make the report again when that has ended"}

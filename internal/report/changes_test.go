@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // hostileChanges returns a comparison in which each text could harm a reader.
@@ -131,10 +131,10 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	if raw, _ := pageOf(t, r); strings.Contains(raw, "What has changed") {
 		t.Error("the page has changes that were not requested")
 	}
-	if _, err := report.Dir(t.Context(), is, report.Options{Since: t.TempDir()}); !errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := report.Dir(t.Context(), is, report.Options{Since: t.TempDir()}); !errors.Is(err, store.ErrNoCrawl) {
 		t.Errorf("since no crawl: %v", err)
 	}
-	db, err := storage.Open(is, storage.Options{})
+	db, err := store.Open(is, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	if r, err := report.Dir(t.Context(), moved, report.Options{}); err != nil || r.Since == nil || r.NotCompared != nil {
 		t.Errorf("both were moved: %v", err)
 	}
-	held, err := storage.Open(filepath.Join(filepath.Dir(moved), "was.crawl"), storage.Options{})
+	held, err := store.Open(filepath.Join(filepath.Dir(moved), "was.crawl"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
-	state := filepath.Join(filepath.Dir(moved), "was.crawl", storage.StateFile)
+	state := filepath.Join(filepath.Dir(moved), "was.crawl", store.StateFile)
 	if err := os.WriteFile(state, make([]byte, 32<<10), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,12 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func reportOf(t *testing.T, log string) *report.Report {
 	t.Helper()
-	r, err := report.Dir(t.Context(), written(t, map[string]string{storage.LogFile: log}), report.Options{Temp: t.TempDir()})
+	r, err := report.Dir(t.Context(), written(t, map[string]string{store.LogFile: log}), report.Options{Temp: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,13 +143,13 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 // The report of a running crawl is made from its log alone. It does not disturb the crawl.
 func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
 	log := logged(1, "200", "http://a.test/1", "-", "text/html", "")
-	if err := os.WriteFile(filepath.Join(dir, storage.LogFile), []byte(log+"2026-05-04T10:0"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, store.LogFile), []byte(log+"2026-05-04T10:0"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	r, err := report.Dir(t.Context(), dir, report.Options{})
@@ -166,19 +166,19 @@ func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 
 // A directory without a crawl, or without a log, has no report.
 func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
-	if _, err := report.Dir(t.Context(), t.TempDir(), report.Options{}); !errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := report.Dir(t.Context(), t.TempDir(), report.Options{}); !errors.Is(err, store.ErrNoCrawl) {
 		t.Errorf("no crawl: %v", err)
 	}
 	dir := written(t, nil)
-	if err := os.Remove(filepath.Join(dir, storage.LogFile)); err != nil {
+	if err := os.Remove(filepath.Join(dir, store.LogFile)); err != nil {
 		t.Fatal(err)
 	}
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if _, err := report.Dir(t.Context(), dir, report.Options{}); !errors.As(err, &damaged) {
 		t.Errorf("no log: %v", err)
 	}
 	garbled := written(t, nil)
-	if err := os.WriteFile(filepath.Join(garbled, storage.StateFile), make([]byte, 32<<10), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(garbled, store.StateFile), make([]byte, 32<<10), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := report.Dir(t.Context(), garbled, report.Options{}); !errors.As(err, &damaged) {
@@ -238,8 +238,8 @@ func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 		return `{"from":"http://a.test/` + from + `","to":"http://a.test/` + to + `","hop":"` + hop + `"}` + "\n"
 	}
 	r, err := report.Dir(t.Context(), written(t, map[string]string{
-		storage.LogFile: logged(1, "404", "http://a.test/i", "http://a.test/1", "image/png", ""),
-		storage.LinksFile: link("1", "i", "E") + link("1", "i", "L") + link("1", "i", "L") + link("1", "i#top", "E") +
+		store.LogFile: logged(1, "404", "http://a.test/i", "http://a.test/1", "image/png", ""),
+		store.LinksFile: link("1", "i", "E") + link("1", "i", "L") + link("1", "i", "L") + link("1", "i#top", "E") +
 			link("2", "i", "E") + link("2", "i", "E") + link("3", "i", "L") + link("3", "i", "E") + link("4", "i", "R") + link("5", "s", "E") +
 			link("1", "i", "E") + link("3", "i", "L"), // fetched again
 	}), report.Options{})

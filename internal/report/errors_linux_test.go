@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // openFiles returns how many files this process has open.
@@ -27,7 +27,7 @@ func TestFilesOfAReportAreClosed(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
 	dirs, now := reported(t)
 	long := written(t, nil)
-	longLog(t, filepath.Join(long, storage.LogFile), 40_000) // sorted with temporary files
+	longLog(t, filepath.Join(long, store.LogFile), 40_000) // sorted with temporary files
 	for _, dir := range append(dirs, long) {
 		for n, calls := 1, 1; n <= calls+1; n += 1 + calls/10 {
 			calls = 0
@@ -58,7 +58,7 @@ func TestAReportWithoutAWorkingDirectory(t *testing.T) {
 	if err := os.Remove(here); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.Dir(t.Context(), filepath.Join("..", filepath.Base(dir)), report.Options{}); !errors.Is(err, syscall.ENOENT) || errors.Is(err, storage.ErrNoCrawl) {
+	if _, err := report.Dir(t.Context(), filepath.Join("..", filepath.Base(dir)), report.Options{}); !errors.Is(err, syscall.ENOENT) || errors.Is(err, store.ErrNoCrawl) {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // reported returns crawls that have everything that a report reads, and the time of the report.
@@ -121,7 +121,7 @@ const statePage = 4096
 // spoil overwrites a part of the state of a crawl.
 func spoil(t *testing.T, dir string, from, to int64) {
 	t.Helper()
-	f, err := os.OpenFile(filepath.Join(dir, storage.StateFile), os.O_RDWR, 0)
+	f, err := os.OpenFile(filepath.Join(dir, store.StateFile), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func spoil(t *testing.T, dir string, from, to int64) {
 func manySites(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, failed := figures(t, r), 0
-		state := filepath.Join(dir, storage.StateFile)
+		state := filepath.Join(dir, store.StateFile)
 		whole, err := os.ReadFile(state)
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 
 // A directory that has the name of a file cannot be read.
 func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
-	for _, name := range []string{storage.LogFile, storage.PagesFile, storage.LinksFile} {
+	for _, name := range []string{store.LogFile, store.PagesFile, store.LinksFile} {
 		dir := written(t, nil)
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.RemoveAll(path), os.Mkdir(path, 0o755)); err != nil {
@@ -231,7 +231,7 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 func TestACrawlBeforeThatCannotBeRead(t *testing.T) {
 	was, _ := twice(t)
 	_, is := twice(t, func(o *crawler.Options) { o.Previous = was })
-	path := filepath.Join(was, storage.PagesFile)
+	path := filepath.Join(was, store.PagesFile)
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Any log has a report, as figures and as a page in which nothing runs.
@@ -17,7 +17,7 @@ func FuzzReport(f *testing.F) {
 	f.Add("0001-01-01T00:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:unclean\n" + strings.Replace(logged(9, "99999", "http://a.test/1", "-", "-", own), "2026", "9999", 1))
 	f.Add("2026-05-04T10:00:00.000Z -9998 - http://a.test/<b> L http://a.test/ unknown #001 - - - rule:2\n2026-05-04T10:00:00.000Z -61 - http://b.test/ - - unknown #000 - - - queued:7\n")
 	dir := f.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func FuzzReport(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, log string) {
-		if err := os.WriteFile(filepath.Join(dir, storage.LogFile), []byte(log), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, store.LogFile), []byte(log), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		r, err := report.Dir(t.Context(), dir, report.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what reports say now")
@@ -47,10 +47,10 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 // before rewriting them.
 func TestGoldenSmallCrawl(t *testing.T) {
 	r, err := report.Dir(t.Context(), written(t, map[string]string{
-		storage.LogFile: toldLog,
-		storage.PagesFile: `{"url":"http://a.test/","title":"Home","links":5}` + "\n" + `{"url":"http://a.test/moved","location":"http://a.test/same"}` + "\n" +
+		store.LogFile: toldLog,
+		store.PagesFile: `{"url":"http://a.test/","title":"Home","links":5}` + "\n" + `{"url":"http://a.test/moved","location":"http://a.test/same"}` + "\n" +
 			`{"url":"http://a.test/gone","status":404,"title":"There is no such page"}` + "\n",
-		storage.LinksFile: `{"from":"http://a.test/","to":"http://a.test/gone","hop":"L"}` + "\n" + `{"from":"http://a.test/","to":"http://elsewhere.test/","hop":"L"}` + "\n",
+		store.LinksFile: `{"from":"http://a.test/","to":"http://a.test/gone","hop":"L"}` + "\n" + `{"from":"http://a.test/","to":"http://elsewhere.test/","hop":"L"}` + "\n",
 	}), report.Options{Now: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestGoldenMixedCrawl(t *testing.T) {
 	for i := range 90 { // links of one page are adjacent
 		fmt.Fprintf(&links, `{"from":"http://s0%d.test/%d","to":"http://s0%d.test/%d%s","hop":"%s"}`+"\n", i/20, i/10, i%4, i*i%7, []string{"", "#top"}[i/2%2], []string{"L", "E", "L", "R", "M", "I"}[i*i%23%6])
 	}
-	r, err := report.Dir(t.Context(), written(t, map[string]string{storage.LogFile: mixedLog(), storage.PagesFile: pages.String(), storage.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
+	r, err := report.Dir(t.Context(), written(t, map[string]string{store.LogFile: mixedLog(), store.PagesFile: pages.String(), store.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +182,9 @@ func TestGoldenMixedCrawl(t *testing.T) {
 // The page of a crawl that has just begun, and of one with URLs left.
 func TestGoldenQuietCrawls(t *testing.T) {
 	now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
-	begun := written(t, map[string]string{storage.LogFile: strings.SplitAfter(toldLog, "\n")[0]})
+	begun := written(t, map[string]string{store.LogFile: strings.SplitAfter(toldLog, "\n")[0]})
 	waits := queued(t, now)
-	if err := os.WriteFile(filepath.Join(waits, storage.LogFile), []byte(strings.ReplaceAll(toldLog, "b.test", "slow.test")), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(waits, store.LogFile), []byte(strings.ReplaceAll(toldLog, "b.test", "slow.test")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for i, dir := range []string{begun, waits, visited(t, now, now.Add(time.Hour)), begun} {
@@ -203,14 +203,14 @@ func TestGoldenQuietCrawls(t *testing.T) {
 
 // A report leaves no temporary file, and the crawl can continue.
 func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
-	dir, temp := written(t, map[string]string{storage.LogFile: toldLog}), t.TempDir()
+	dir, temp := written(t, map[string]string{store.LogFile: toldLog}), t.TempDir()
 	if _, err := report.Dir(t.Context(), dir, report.Options{Temp: temp}); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

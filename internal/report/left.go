@@ -11,7 +11,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // readQueue notes how many URLs are queued for each site, and the least time in which they can
@@ -165,8 +165,8 @@ func (r *reporter) readPages() error {
 	for i := range r.Redirect.Rows {
 		places[r.Redirect.Rows[i].URL] = &r.Redirect.Rows[i].To
 	}
-	for p, err := range storage.ReadPages(r.ctx, r.dir) {
-		var damaged *storage.DamagedError
+	for p, err := range store.ReadPages(r.ctx, r.dir) {
+		var damaged *store.DamagedError
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Pages with nearly the same text are told in groups, with the first page of each. A record that
@@ -52,7 +52,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 	if got.Pages != 2 || got.Unread != 0 || got.Groups.All != 1 || got.Groups.Rows[0].Pages != 3 || !reflect.DeepEqual(got.Groups.Rows[0].URLs, urls) {
 		t.Errorf("%+v", got)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, storage.ArchiveDir, "*.gz"))
+	files, err := filepath.Glob(filepath.Join(dir, store.ArchiveDir, "*.gz"))
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
@@ -66,14 +66,14 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 	if got := near(); got.Unread == 0 || got.Groups.All != 1 {
 		t.Errorf("of a damaged archive: %+v", got)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, storage.ArchiveDir)); err != nil {
+	if err := os.RemoveAll(filepath.Join(dir, store.ArchiveDir)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // with pages.jsonl, and without it
 		if _, err := report.Dir(t.Context(), dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
 			t.Errorf("without an archive: %v", err)
 		}
-		if err := os.RemoveAll(filepath.Join(dir, storage.PagesFile)); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, store.PagesFile)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
@@ -21,7 +21,7 @@ import (
 func written(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,10 @@ func hostileReport(t *testing.T) *report.Report {
 		logged(11, "200", url+"5", url, field, ",asked:1.000000,clock:own") +
 		field + " is no line\n"
 	dir := written(t, map[string]string{
-		storage.LogFile: log,
-		storage.PagesFile: fmt.Sprintf(`{"url":"%s","title":"%s"}`+"\n"+`{"url":"%s2","title":"%s"}`+"\n"+`{"url":"%s3","location":"javascript:%s"}`+"\n",
+		store.LogFile: log,
+		store.PagesFile: fmt.Sprintf(`{"url":"%s","title":"%s"}`+"\n"+`{"url":"%s2","title":"%s"}`+"\n"+`{"url":"%s3","location":"javascript:%s"}`+"\n",
 			urlQuoted, quoted, urlQuoted, quoted, urlQuoted, quoted),
-		storage.LinksFile: fmt.Sprintf(`{"from":"%s","to":"%s2","hop":"L"}`+"\n", urlQuoted, urlQuoted),
+		store.LinksFile: fmt.Sprintf(`{"from":"%s","to":"%s2","hop":"L"}`+"\n", urlQuoted, urlQuoted),
 	})
 	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Options are the settings of a report. The zero value is valid.
@@ -47,11 +47,11 @@ type order interface {
 // Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no run can
 // open the crawl. Dir stops when ctx ends. If the crawl is running already, the report is made
 // from the log alone. Lines of the log that cannot be read are counted, but are not an error.
-// The error is a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError,
-// ErrNoArchive, an error that wraps storage.ErrNoCrawl, or an error of the file system.
+// The error is a *store.DamagedError, a *store.VersionError, a *store.PurgeError,
+// ErrNoArchive, an error that wraps store.ErrNoCrawl, or an error of the file system.
 func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
-	if _, err := os.Stat(filepath.Join(dir, storage.StateFile)); err != nil {
-		return nil, fmt.Errorf("%w in %s: %w", storage.ErrNoCrawl, dir, err)
+	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
+		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -59,8 +59,8 @@ func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 	}
 	rep := newReporter(ctx, abs, o)
 	defer func() { err = errors.Join(err, rep.close()) }()
-	var inUse *storage.InUseError
-	switch rep.state, err = storage.OpenReader(dir); {
+	var inUse *store.InUseError
+	switch rep.state, err = store.OpenReader(dir); {
 	case errors.As(err, &inUse):
 		rep.Running = true
 	case err != nil:
@@ -84,7 +84,7 @@ type reporter struct {
 	Options
 	ctx     context.Context
 	dir     string
-	state   *storage.Reader  // nil if the crawl is running
+	state   *store.Reader    // nil if the crawl is running
 	account *account.Account // nil without state
 
 	time   timeline
@@ -170,10 +170,10 @@ func (r *reporter) readAsked() (err error) {
 
 // readLog reads crawl.log from its first line to its last.
 func (r *reporter) readLog() error {
-	name := filepath.Join(r.dir, storage.LogFile)
+	name := filepath.Join(r.dir, store.LogFile)
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &storage.DamagedError{Path: name, Err: errors.New("it is missing, and a report needs it")}
+		return &store.DamagedError{Path: name, Err: errors.New("it is missing, and a report needs it")}
 	}
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A timeline of any length, with moments in any order, has few steps, loses nothing, and has
@@ -181,13 +181,13 @@ func TestGoldenAxes(t *testing.T) {
 
 // An error that prevents a comparison has words about what to do. Other errors are returned.
 func TestUnusable(t *testing.T) {
-	inUse, damaged, version := &storage.InUseError{Dir: "d"}, &storage.DamagedError{Path: "p", Err: io.EOF}, &storage.VersionError{Path: "p"}
+	inUse, damaged, version := &store.InUseError{Dir: "d"}, &store.DamagedError{Path: "p", Err: io.EOF}, &store.VersionError{Path: "p"}
 	for err, want := range map[error]*NotCompared{
-		storage.ErrNoCrawl: {"d", "there is no crawl", "bring it back, or name another one"},
-		inUse:              {"d", inUse.Error(), "make the report again when that has ended"},
-		damaged:            {"d", damaged.Error(), "bring it back, or name another one"},
-		version:            {"d", version.Error(), "name another one"},
-		io.EOF:             nil,
+		store.ErrNoCrawl: {"d", "there is no crawl", "bring it back, or name another one"},
+		inUse:            {"d", inUse.Error(), "make the report again when that has ended"},
+		damaged:          {"d", damaged.Error(), "bring it back, or name another one"},
+		version:          {"d", version.Error(), "name another one"},
+		io.EOF:           nil,
 	} {
 		if d := cmp.Diff(want, unusable("d", err)); d != "" {
 			t.Errorf("%v: %s", err, d)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Kinds of records about a URL, in the order in which they are read back.
@@ -53,8 +53,8 @@ const (
 // counts them once.
 func (r *reporter) readLinks() error {
 	from, seen := "", map[string]byte{}
-	for l, err := range storage.ReadLinks(r.ctx, r.dir) {
-		var damaged *storage.DamagedError
+	for l, err := range store.ReadLinks(r.ctx, r.dir) {
+		var damaged *store.DamagedError
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/outfile"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // beingMade is added to the name of the directory of a snapshot until Begin has made it
@@ -244,7 +244,7 @@ func (s Series) checkPlace() error {
 		name := strings.TrimSuffix(e.Name(), beingMade)
 		_, snapshot := ParseSnapshotName(name)
 		switch {
-		case e.Name() == storage.StateFile:
+		case e.Name() == store.StateFile:
 			return &DirError{s.Dir, " is a crawl, and no series: name a directory for all snapshots"}
 		case snapshot, e.Name() == JobFile, e.Name() == MissedFile, e.Name() == LockFile:
 			ours = true

@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 var monday = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -282,7 +282,7 @@ func TestNoSnapshotIsMadeTwiceOrBehindAnother(t *testing.T) {
 func TestADirectoryOfOtherThingsIsNoPlaceForASeries(t *testing.T) {
 	for want, names := range map[string][]string{
 		" is not a series: it has notes.txt in it, and neither snapshots": {"notes.txt"},
-		" is a crawl, and no series":                                      {storage.StateFile, "crawl.log"},
+		" is a crawl, and no series":                                      {store.StateFile, "crawl.log"},
 	} {
 		s := series.Series{Dir: t.TempDir()}
 		for _, name := range names {
@@ -328,14 +328,14 @@ func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(t, r)
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if _, err := s.Begin(job, series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != series.SeedsFile {
 		t.Errorf("other seeds: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(r.Dir, storage.StateFile), bytes.Repeat([]byte("no state"), 1<<12), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(r.Dir, store.StateFile), bytes.Repeat([]byte("no state"), 1<<12), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Begin(job, series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != storage.StateFile {
+	if _, err := s.Begin(job, series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) || filepath.Base(damaged.Path) != store.StateFile {
 		t.Errorf("another state: %v", err)
 	}
 	r = begin(t, s, job, series.Moment{Now: monday.Add(time.Hour), Fresh: true})
@@ -381,7 +381,7 @@ func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	end(t, r)
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if _, err := s.Begin(jobOf("", "http://b.example/"), series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) {
 		t.Error(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A time that JSON cannot represent is an error, and existing files do not change.
@@ -53,7 +53,7 @@ func TestSeedsThatCannotBeRead(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	if seeds, err := r.ReadSeeds(); !errors.As(err, &damaged) || damaged.Path != path {
 		t.Errorf("%q, %v", seeds, err)
 	}
@@ -131,7 +131,7 @@ func revisited(t *testing.T) (last series.Snapshot) {
 // An index, or a record of the archive, that cannot be read is an error.
 func TestRevisitsThatCannotBeRead(t *testing.T) {
 	r := revisited(t)
-	path := filepath.Join(r.Dir, storage.IndexFile)
+	path := filepath.Join(r.Dir, store.IndexFile)
 	index, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestRevisitsThatCannotBeRead(t *testing.T) {
 			return os.WriteFile(path, bytes.Replace(revisit, offset(revisit), []byte(`"1"`), 1), 0o644)
 		},
 		"a directory":       func() error { return os.Mkdir(path, 0o755) },
-		"a link to nowhere": func() error { return os.Symlink(storage.IndexFile, path) },
+		"a link to nowhere": func() error { return os.Symlink(store.IndexFile, path) },
 	} {
 		if err := errors.Join(os.Remove(path), odd()); err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestRevisitsThatCannotBeRead(t *testing.T) {
 // A snapshot that a process has open is running, and has begun.
 func TestASnapshotThatIsRunning(t *testing.T) {
 	r := begin(t, series.Series{Dir: t.TempDir()}, jobOf("", "http://a.example/"), series.Moment{Now: monday})
-	db, err := storage.Open(r.Dir, storage.Options{})
+	db, err := store.Open(r.Dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Files of a snapshot that describe the job that made it. They are written before the first
@@ -64,7 +64,7 @@ func (c *Changed) any() bool {
 
 // ReadFacts reads the facts of a snapshot. If the snapshot has none because it was not made by
 // a series, the error is fs.ErrNotExist. If the file is not as it was written, the error is a
-// *storage.DamagedError.
+// *store.DamagedError.
 func (n Snapshot) ReadFacts() (f Facts, err error) {
 	path := filepath.Join(n.Dir, FactsFile)
 	raw, err := readRegular(path)
@@ -72,20 +72,20 @@ func (n Snapshot) ReadFacts() (f Facts, err error) {
 		return f, err
 	}
 	if err := json.Unmarshal(raw, &f); err != nil {
-		return f, &storage.DamagedError{Path: path, Err: err}
+		return f, &store.DamagedError{Path: path, Err: err}
 	}
 	return f, nil
 }
 
 // readRegular reads a file. If path is not a regular file, the error is a
-// *storage.DamagedError, because reading a named pipe could block for ever.
+// *store.DamagedError, because reading a named pipe could block for ever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &storage.DamagedError{Path: path, Err: errors.New("it is no regular file")}
+		return nil, &store.DamagedError{Path: path, Err: errors.New("it is no regular file")}
 	}
 	return os.ReadFile(path)
 }
@@ -109,7 +109,7 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 		err = errors.New("it is not what was written")
 	}
 	if err != nil {
-		return nil, &storage.DamagedError{Path: path, Err: err}
+		return nil, &store.DamagedError{Path: path, Err: err}
 	}
 	seeds, _, _ := crawler.ReadSeeds(bytes.NewReader(raw), path) // reading from memory cannot fail
 	return seeds, nil
@@ -118,16 +118,16 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 // Check compares the files that describe the job of a snapshot with each other. It returns an
 // error for each file that is not as it was written. For a crawl that was not made by a series
 // it returns no errors.
-func (n Snapshot) Check() (wrong []*storage.DamagedError) {
+func (n Snapshot) Check() (wrong []*store.DamagedError) {
 	facts, err := n.ReadFacts()
-	var damaged *storage.DamagedError
+	var damaged *store.DamagedError
 	switch {
 	case errors.As(err, &damaged):
 		return append(wrong, damaged)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return append(wrong, &storage.DamagedError{Path: filepath.Join(n.Dir, FactsFile), Err: err})
+		return append(wrong, &store.DamagedError{Path: filepath.Join(n.Dir, FactsFile), Err: err})
 	}
 	for _, file := range []struct{ name, sum string }{{JobFile, facts.JobSum}, {SeedsFile, facts.SeedsSum}} {
 		path := filepath.Join(n.Dir, file.name)
@@ -138,7 +138,7 @@ func (n Snapshot) Check() (wrong []*storage.DamagedError) {
 		if errors.As(err, &damaged) {
 			wrong = append(wrong, damaged)
 		} else if err != nil {
-			wrong = append(wrong, &storage.DamagedError{Path: path, Err: err})
+			wrong = append(wrong, &store.DamagedError{Path: path, Err: err})
 		}
 	}
 	return wrong

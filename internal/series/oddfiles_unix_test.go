@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Check names each file that is not what was written, and only that file, for any kind of file.
@@ -43,7 +43,7 @@ func TestCheckOfASnapshotWithOddFiles(t *testing.T) {
 				}
 				continue
 			}
-			var again *storage.DamagedError
+			var again *store.DamagedError
 			if len(wrong) != 1 || wrong[0].Path != path || !strings.Contains(wrong[0].Error(), odd.want) || errors.As(wrong[0].Err, &again) {
 				t.Errorf("%s in the place of %s: %v", name, file, wrong)
 			}

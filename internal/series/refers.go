@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -26,7 +26,7 @@ const mostRevisits = 1000
 // snapshot with that answer is removed. RefersBehind reads only the first mostRevisits records
 // of this kind. It returns false if there is no archive.
 func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
-	index, err := os.Open(filepath.Join(n.Dir, storage.IndexFile))
+	index, err := os.Open(filepath.Join(n.Dir, store.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -63,7 +63,7 @@ func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 
 // original returns when the answer to which a revisit record refers was requested.
 func (n Snapshot) original(e *cdxj.Entry) (time.Time, error) {
-	file, err := storage.OpenArchive(filepath.Join(n.Dir, storage.ArchiveDir, filepath.Base(e.Filename)))
+	file, err := store.OpenArchive(filepath.Join(n.Dir, store.ArchiveDir, filepath.Base(e.Filename)))
 	if err != nil {
 		return time.Time{}, err
 	}

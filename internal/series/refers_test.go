@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A snapshot whose pages have not changed needs the snapshot with their bodies, even if there
@@ -42,7 +42,7 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 			}
 		}
 		// As many records as are read, and then one that cannot be read.
-		indexFile := filepath.Join(made[2].Dir, storage.IndexFile)
+		indexFile := filepath.Join(made[2].Dir, store.IndexFile)
 		index, err := os.ReadFile(indexFile)
 		if err != nil {
 			t.Fatal(err)
@@ -72,14 +72,14 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 		if err := os.WriteFile(indexFile, index, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		archive := filepath.Join(made[2].Dir, storage.ArchiveDir)
+		archive := filepath.Join(made[2].Dir, store.ArchiveDir)
 		if err := os.Rename(archive, archive+".moved"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := made[2].RefersBehind(made[1].Start); err == nil {
 			t.Error("an archive that is not there tells what it needs")
 		}
-		if err := os.Remove(filepath.Join(made[2].Dir, storage.IndexFile)); err != nil {
+		if err := os.Remove(filepath.Join(made[2].Dir, store.IndexFile)); err != nil {
 			t.Fatal(err)
 		}
 		if refers, err := made[2].RefersBehind(made[1].Start); refers || err != nil {

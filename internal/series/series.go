@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const (
@@ -36,7 +36,7 @@ func (s Series) sync(path string, sync func() error) error {
 
 // syncDir syncs a directory, so that a power cut does not lose names in it.
 func (s Series) syncDir(path string) error {
-	return s.sync(path, func() error { return storage.SyncDir(path) })
+	return s.sync(path, func() error { return store.SyncDir(path) })
 }
 
 // A Snapshot is one crawl of a series.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A State says whether a snapshot was begun, is running, or is over.
@@ -37,10 +37,10 @@ var overBy = map[crawler.End]bool{
 // last run was stopped, was killed, or has failed. The errors are those of crawler.ReadStatus.
 // But if the crawl is running or has not begun, that is not an error: the State says so.
 func (n Snapshot) State() (State, error) {
-	if _, err := os.Stat(filepath.Join(n.Dir, storage.StateFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(n.Dir, store.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
 	}
-	var inUse *storage.InUseError
+	var inUse *store.InUseError
 	status, err := crawler.ReadStatus(n.Dir)
 	switch {
 	case errors.As(err, &inUse):

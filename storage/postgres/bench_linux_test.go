@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/state"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
 // BenchmarkStores compares what a page costs with the state in a file and in the database: a page

@@ -15,12 +15,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/collect"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/processes"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/internal/collect"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
 )
 
 // Collect makes one crawl of all nodes of the crawl, as collect.Crawl does.

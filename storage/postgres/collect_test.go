@@ -16,10 +16,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/processes"
+	"github.com/permesso-crawler/permesso/internal/state"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
 )
 
 // copyState copies the state of a crawl into a state file, and returns a reader of it.

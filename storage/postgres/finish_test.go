@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/state"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
 // fullOutputs have one full file at each flush, which finish fails to finish.

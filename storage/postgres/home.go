@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/permesso-crawler/permesso/internal/outfile"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // A homeNote is the contents of state.NodeFile. It has no password.

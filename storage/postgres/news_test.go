@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
 // submit submits a link as a seed has it.

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/processes"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // A reader reads the state of a whole crawl, while nodes run or not. It has no session. Each query
@@ -66,8 +66,8 @@ func (db *node) openRecords(d *database, config *pgxpool.Config) (err error) {
 	}
 	// A node whose directory says that it is open, and that has no session, was killed.
 	var committed *time.Time
-	err = db.pool.QueryRow(ctx, `select max(h.committed), coalesce(bool_or(h.open and n.name is null), false)
-		from home h left join node n on n.name = h.name and n.until > clock_timestamp()`).Scan(&committed, &db.begun.Unclean)
+	err = db.pool.QueryRow(ctx, `select max(h.committed), coalesce(bool_or(h.open and n.name is null), false), coalesce(bool_or(n.name is not null), false)
+		from home h left join node n on n.name = h.name and n.until > clock_timestamp()`).Scan(&committed, &db.begun.Unclean, &db.begun.Live)
 	if err != nil {
 		return err
 	}

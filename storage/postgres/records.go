@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage/internal/state"
+	"github.com/permesso-crawler/permesso/internal/state"
 )
 
 // atOnce is how many rows a method that iterates reads at once.

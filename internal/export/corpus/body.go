@@ -14,7 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/export"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -24,7 +24,7 @@ const maxBody = 32 << 20
 // A bodies reads the bodies of rows from the archive. It is safe for concurrent use.
 type bodies struct {
 	dir     string // the crawl
-	past    *storage.Past
+	past    *store.Past
 	parents func() *regexp.Regexp // see directoriesOf
 }
 
@@ -33,7 +33,7 @@ func newBodies(s *export.Source) *bodies {
 		return &bodies{}
 	}
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
-	return &bodies{dir, storage.PastOf(dir), sync.OnceValue(func() *regexp.Regexp { return directoriesOf(dir) })}
+	return &bodies{dir, store.PastOf(dir), sync.OnceValue(func() *regexp.Regexp { return directoriesOf(dir) })}
 }
 
 // directoriesOf returns a pattern for the directories that a crawl and its earlier crawls are in.
@@ -49,7 +49,7 @@ func directoriesOf(crawl string) *regexp.Regexp {
 	if abs, err := filepath.Abs(crawl); err == nil {
 		crawl = abs
 	}
-	for seen := map[string]bool{}; crawl != "" && !seen[crawl]; crawl = storage.Previous(crawl) {
+	for seen := map[string]bool{}; crawl != "" && !seen[crawl]; crawl = store.Previous(crawl) {
 		seen[crawl] = true
 		add(filepath.Dir(crawl))
 	}
@@ -66,8 +66,8 @@ func (b *bodies) of(r *export.Row) (body []byte, header http.Header, err error) 
 	if b.dir == "" || r.WARCFile == "" || r.WARCOffset == nil {
 		return nil, nil, errNotArchived
 	}
-	path := filepath.Join(b.dir, storage.ArchiveDir, filepath.Base(r.WARCFile))
-	file, err := storage.OpenArchive(path)
+	path := filepath.Join(b.dir, store.ArchiveDir, filepath.Base(r.WARCFile))
+	file, err := store.OpenArchive(path)
 	if err != nil {
 		return nil, nil, b.placed(path, err)
 	}
@@ -126,7 +126,7 @@ func (b *bodies) repeated(rec *warc.Record) (*http.Response, error) {
 		return nil, err
 	}
 	if rec.Header.Get(warc.FieldProfile) == string(warc.ServerNotModified) {
-		resp.Header = storage.UpdatedHeader(c.Header, own.Header)
+		resp.Header = store.UpdatedHeader(c.Header, own.Header)
 		return resp, nil
 	}
 	coding := resp.Header["Content-Encoding"] // that of the body in the archive
@@ -161,7 +161,7 @@ var archivePath = regexp.MustCompile(`\S*[/\\](\S+\.warc)`)
 func (b *bodies) placed(path string, err error) error {
 	var bad *warc.Error
 	var file *fs.PathError
-	missing, purged := errors.As(err, new(*storage.MissingAnswerError)), errors.Is(err, storage.ErrPurged)
+	missing, purged := errors.As(err, new(*store.MissingAnswerError)), errors.Is(err, store.ErrPurged)
 	switch {
 	case (missing || purged) && !b.past.Remembers(): // an earlier crawl may say that it was purged there
 		return errors.New("the body is in another record, and the crawl has no index.cdxj to find it by: crawl index makes that")

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -70,7 +70,7 @@ func crawlOf(t testing.TB, answers iter.Seq[stored]) (dir string, offsets []int6
 		}
 		offsets = append(offsets, offset)
 		mediaType, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
-		line, err := json.Marshal(storage.PageRecord{
+		line, err := json.Marshal(store.PageRecord{
 			URL: a.url, Time: at, Status: a.status, Type: mediaType, Size: int64(len(a.body)), WARC: name, Offset: offset,
 		})
 		if err != nil {
@@ -221,7 +221,7 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 	}
 	first, second := filepath.Join(root, "1.crawl"), filepath.Join(root, "2.crawl")
 	for n, dir := range []string{first, second} {
-		db, err := storage.Open(dir, storage.Options{Archive: &storage.Archive{}})
+		db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
 		if err == nil && n == 1 {
 			err = db.PutPrevious(first)
 		}
@@ -240,11 +240,11 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 					x.Response.StartLine = warc.StatusLine(304)
 				}
 			}
-			v := &storage.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
+			v := &store.Visit{Exchanges: []*warc.Exchange{x}, Answer: x}
 			if n == 1 {
 				u, err := frontier.ParseURL(url)
 				if err == nil {
-					v.Before, err = storage.PastOf(first).Capture(u)
+					v.Before, err = store.PastOf(first).Capture(u)
 				}
 				if err != nil || v.Before == nil {
 					t.Fatal(err)
@@ -297,7 +297,7 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 			}
 		}
 	}
-	index := filepath.Join(first, storage.IndexFile)
+	index := filepath.Join(first, store.IndexFile)
 	whole, err := os.ReadFile(index)
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +315,7 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 	}
 	fails(filepath.Join(first, "none"), ".warc.gz") // the record is in the index, and its file is missing
 	fails(first, "an earlier crawl that is missing")
-	fails(filepath.Join(second, storage.IndexFile), "crawl index makes that")
+	fails(filepath.Join(second, store.IndexFile), "crawl index makes that")
 }
 
 // Documents ends soon, and without a goroutine that is left, in whichever way it is left.

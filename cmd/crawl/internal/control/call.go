@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // ErrNobody is returned by Status, Tell and Print if no process runs the crawl.
@@ -25,7 +25,7 @@ var ErrNobody = errors.New("no process runs the crawl")
 // A ShutError says that a process runs a crawl and does not answer at its socket.
 type ShutError struct {
 	Dir string
-	Run *storage.Run // nil if not known
+	Run *store.Run // nil if not known
 	Err error
 }
 
@@ -128,7 +128,7 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 	}
 	path := filepath.Join(dir, Name)
 	if _, err := os.Lstat(path); err != nil || len(path) > longest {
-		run, rerr := storage.ReadRun(dir)
+		run, rerr := store.ReadRun(dir)
 		if rerr != nil || run.Control == "" {
 			return nil, errors.Join(fs.ErrNotExist, err)
 		}
@@ -144,7 +144,7 @@ func dial(ctx context.Context, dir string) (net.Conn, error) {
 // the crawl in dir, the result is a *ShutError with err as the reason. Otherwise it is
 // ErrNobody.
 func unanswered(dir string, err error) error {
-	if run, held := storage.Holder(dir); held {
+	if run, held := store.Holder(dir); held {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			err = errors.New("it has no control socket: it may be another command, such as crawl export, or a program of your own")
 		}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Name is the name of the socket in the directory of a crawl.
@@ -66,7 +66,7 @@ func listenElsewhere(crawl string, dirs []string) (net.Listener, *place, error) 
 			var at *place
 			if l, at, err = listenIn(dir); err == nil {
 				at.dir = dir
-				if err = storage.NameControl(crawl, at.path); err == nil {
+				if err = store.NameControl(crawl, at.path); err == nil {
 					return l, at, nil
 				}
 				err = errors.Join(err, l.Close(), at.leave())
@@ -142,7 +142,7 @@ func Sweep(dir string) {
 		return // on Windows the mode of a file does not say that it is a socket
 	}
 	sweepAt(filepath.Join(dir, Name))
-	if run, err := storage.ReadRun(dir); err == nil && run.Control != "" && filepath.Base(run.Control) == Name {
+	if run, err := store.ReadRun(dir); err == nil && run.Control != "" && filepath.Base(run.Control) == Name {
 		if sweepAt(run.Control) {
 			_ = os.Remove(filepath.Dir(run.Control))
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // asked opens the socket of a crawl that this process holds, with queries, and returns a
@@ -18,7 +18,7 @@ import (
 func asked(t *testing.T, queries map[string]Query) (print func(name string, out io.Writer) (errs string, err error), d *Server) {
 	t.Helper()
 	dir := short(t)
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

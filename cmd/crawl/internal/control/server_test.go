@@ -20,7 +20,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A recorder is a crawl that records its orders.
@@ -164,7 +164,7 @@ func TestNobodyIsThere(t *testing.T) {
 // The error names a process that holds the crawl but does not listen.
 func TestACrawlWithoutASocket(t *testing.T) {
 	dir := short(t)
-	db, err := storage.Open(dir, storage.Options{NoPages: true})
+	db, err := store.Open(dir, store.Options{NoPages: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestSweepRemovesADeadSocket(t *testing.T) {
 		t.Error(err)
 	}
 	away, other := short(t), short(t)
-	if err := os.WriteFile(filepath.Join(away, storage.RunFile), fmt.Appendf(nil, `{"pid":1,"control":%q}`, filepath.Join(other, Name)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(away, store.RunFile), fmt.Appendf(nil, `{"pid":1,"control":%q}`, filepath.Join(other, Name)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if l, _, err = listen(other); err != nil {
@@ -317,7 +317,7 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 	base, elsewhere := short(t), short(t)
 	t.Setenv("XDG_RUNTIME_DIR", elsewhere)
 	dir := filepath.Join(base, strings.Repeat("x", 120))
-	db, err := storage.Open(dir, storage.Options{NoPages: true})
+	db, err := store.Open(dir, store.Options{NoPages: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestADirectoryWhosePathIsTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := storage.ReadRun(dir)
+	run, err := store.ReadRun(dir)
 	if err != nil || run.Control != d.Where() || run.PID != os.Getpid() || !strings.HasPrefix(d.Where(), elsewhere) {
 		t.Errorf("%+v, %v; it is at %s", run, err, d.Where())
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Missing returns the error that there is no directory dir.
@@ -30,37 +30,37 @@ func Exists(path string) bool {
 }
 
 // Open opens the state of the crawl in dir, and returns the options of its last run.
-func Open(dir string) (*storage.Reader, crawler.Stored, error) {
+func Open(dir string) (*store.Reader, account.Stored, error) {
 	switch {
 	case !Exists(dir):
-		return nil, crawler.Stored{}, Missing(dir)
-	case !Exists(filepath.Join(dir, storage.StateFile)):
-		return nil, crawler.Stored{}, NoCrawl(dir)
+		return nil, account.Stored{}, Missing(dir)
+	case !Exists(filepath.Join(dir, store.StateFile)):
+		return nil, account.Stored{}, NoCrawl(dir)
 	}
-	r, err := storage.OpenReader(dir)
+	r, err := store.OpenReader(dir)
 	return opened(r, exit.Meanwhile(dir, err))
 }
 
 // OpenWhole is like Open, and also opens crawls on several machines: the one in the database that
 // the flag --state names, or the one that has a node with the directory dir. Nodes may run meanwhile.
 // If the flag is given, dir may be empty.
-func OpenWhole(state, dir string) (*storage.Reader, crawler.Stored, error) {
+func OpenWhole(state, dir string) (*store.Reader, account.Stored, error) {
 	if state == "" && !nodes.Is(dir) {
 		return Open(dir)
 	}
 	if dir != "" && !Exists(dir) {
-		return nil, crawler.Stored{}, Missing(dir)
+		return nil, account.Stored{}, Missing(dir)
 	}
 	return opened(nodes.Open(state, dir))
 }
 
 // opened returns a reader that was opened, and the options of the last run. If there was none, opened
 // closes the reader.
-func opened(r *storage.Reader, err error) (*storage.Reader, crawler.Stored, error) {
+func opened(r *store.Reader, err error) (*store.Reader, account.Stored, error) {
 	if err != nil {
-		return nil, crawler.Stored{}, err
+		return nil, account.Stored{}, err
 	}
-	stored, begun, err := crawler.ReadStored(r)
+	stored, begun, err := account.ReadStored(r)
 	if err == nil && !begun {
 		err = empty(r)
 	}
@@ -71,14 +71,14 @@ func opened(r *storage.Reader, err error) (*storage.Reader, crawler.Stored, erro
 	return r, stored, nil
 }
 
-// empty returns a *storage.NotBegunError if the crawl has no site yet. It does not look at the
+// empty returns a *store.NotBegunError if the crawl has no site yet. It does not look at the
 // settings, because a crawl that a program has made with package storage alone has none, but
 // may have sites.
-func empty(r *storage.Reader) error {
+func empty(r *store.Reader) error {
 	for _, err := range r.Names() {
 		return err
 	}
-	return &storage.NotBegunError{Dir: r.Dir()}
+	return &store.NotBegunError{Dir: r.Dir()}
 }
 
 // NoCrawl returns the error that there is no crawl in dir. If dir is a series of crawls, the
@@ -90,13 +90,13 @@ func NoCrawl(dir string) error {
 	if nodes.Is(dir) {
 		return exit.Usagef("%s has the outputs of one node of a crawl, whose state is in a database: crawl collect makes one crawl of all nodes", dir)
 	}
-	return exit.Usagef("there is no crawl in %s: it has no %s", dir, storage.StateFile)
+	return exit.Usagef("there is no crawl in %s: it has no %s", dir, store.StateFile)
 }
 
 // Newest returns the newest crawl (snapshot) of the series in dir. It returns "" if dir is a
 // crawl itself, or is not a series.
 func Newest(dir string) string {
-	if Exists(filepath.Join(dir, storage.StateFile)) {
+	if Exists(filepath.Join(dir, store.StateFile)) {
 		return ""
 	}
 	all, err := series.Series{Dir: dir}.Snapshots()

@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
@@ -33,13 +33,13 @@ func (e *Error) Unwrap() error { return e.err }
 // run. crawls says whether the user has called crawl run.
 func Mend(err error, crawls bool) string {
 	var identity *crawler.IdentityError
-	var inUse *storage.InUseError
-	var damaged *storage.DamagedError
-	var version *storage.VersionError
-	var purge *storage.PurgeError
-	var repair *storage.RepairError
+	var inUse *store.InUseError
+	var damaged *store.DamagedError
+	var version *store.VersionError
+	var purge *store.PurgeError
+	var repair *store.RepairError
 	var runs *runsError
-	var notBegun *storage.NotBegunError
+	var notBegun *store.NotBegunError
 	fresh := "--fresh"
 	if !crawls {
 		fresh = "crawl run --fresh"
@@ -100,11 +100,11 @@ func Code(err error) int {
 	var named *Error
 	var option *crawler.OptionError
 	var identity *crawler.IdentityError
-	var inUse *storage.InUseError
-	var damaged *storage.DamagedError
-	var version *storage.VersionError
-	var purge *storage.PurgeError
-	var repair *storage.RepairError
+	var inUse *store.InUseError
+	var damaged *store.DamagedError
+	var version *store.VersionError
+	var purge *store.PurgeError
+	var repair *store.RepairError
 	var place *series.DirError
 	var name *series.NameError
 	var making *series.InUseError
@@ -113,7 +113,7 @@ func Code(err error) int {
 		return Done
 	case errors.As(err, &named):
 		return named.code
-	case errors.As(err, &option), errors.As(err, &identity), errors.As(err, &place), errors.As(err, &name), errors.Is(err, storage.ErrNoCrawl):
+	case errors.As(err, &option), errors.As(err, &identity), errors.As(err, &place), errors.As(err, &name), errors.Is(err, store.ErrNoCrawl):
 		return Usage
 	case errors.Is(err, postgres.ErrSession):
 		return Later
@@ -123,7 +123,7 @@ func Code(err error) int {
 		return Layout
 	case errors.As(err, &damaged), errors.As(err, &purge), errors.As(err, &repair):
 		return State
-	case storage.DiskFull(err), fetch.TooManyOpen(err):
+	case store.DiskFull(err), fetch.TooManyOpen(err):
 		return DiskFull
 	}
 	return Fatal
@@ -162,7 +162,7 @@ func (e *runsError) Unwrap() error { return e.error }
 // If err says that the crawl in dir is in use, Meanwhile returns an error for which Mend names
 // commands that can read the crawl while it runs. Otherwise it returns err.
 func Meanwhile(dir string, err error) error {
-	var inUse *storage.InUseError
+	var inUse *store.InUseError
 	if errors.As(err, &inUse) {
 		return &runsError{dir, err}
 	}

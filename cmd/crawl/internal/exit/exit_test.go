@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func TestEachLimitNamesItsMend(t *testing.T) {
@@ -48,13 +48,13 @@ func TestEachErrorHasItsExitCode(t *testing.T) {
 		{With(Check, nil), Check, "", ""},
 		{&crawler.OptionError{Field: "Delay", Reason: "odd"}, Usage, "", ""},
 		{&crawler.IdentityError{Dir: "a.crawl"}, Usage, ", or start again with --fresh", ", or start again with crawl run --fresh"},
-		{&storage.InUseError{Dir: "a.crawl"}, InUse, ": wait until it ends, or take another --dir", ": wait until it ends"},
-		{&storage.DamagedError{Path: "state.db", Err: errors.New("odd")}, State,
+		{&store.InUseError{Dir: "a.crawl"}, InUse, ": wait until it ends, or take another --dir", ": wait until it ends"},
+		{&store.DamagedError{Path: "state.db", Err: errors.New("odd")}, State,
 			": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh"},
-		{&storage.VersionError{Path: "state.db", Have: 2, Can: 1}, Layout, ", or start again with --fresh", ", or start again with crawl run --fresh"},
+		{&store.VersionError{Path: "state.db", Have: 2, Can: 1}, Layout, ", or start again with --fresh", ", or start again with crawl run --fresh"},
 		{syscall.ENOSPC, DiskFull, "", ""}, {syscall.EDQUOT, DiskFull, "", ""}, {syscall.EFBIG, DiskFull, "", ""}, {syscall.EMFILE, DiskFull, "", ""},
 		// The error of a damaged file may look like a full disk: it is damage all the same.
-		{&storage.DamagedError{Path: "state.db", Err: syscall.EFBIG}, State,
+		{&store.DamagedError{Path: "state.db", Err: syscall.EFBIG}, State,
 			": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with --fresh", ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with crawl run --fresh"},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("while it ran: %w", c.err), errors.Join(errors.New("first"), c.err)} {

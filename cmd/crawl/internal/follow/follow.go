@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Crawl is a crawl to look at. It is not safe for concurrent use.
@@ -60,7 +60,7 @@ func (c *Crawl) Status(ctx context.Context) *View {
 	s, err = crawler.ReadStatus(c.Dir)
 	s.Dir = c.Dir
 	v := &View{Status: s, Err: err}
-	var inUse *storage.InUseError
+	var inUse *store.InUseError
 	if !errors.As(err, &inUse) { // otherwise a run is just beginning
 		c.key, c.ended = key, v
 	}
@@ -74,7 +74,7 @@ func (c *Crawl) Look(ctx context.Context) *View {
 	v := c.Status(ctx)
 	if v.Running {
 		if c.log == nil {
-			c.log = &log{path: filepath.Join(c.Dir, storage.LogFile), name: filepath.Base(c.Dir)}
+			c.log = &log{path: filepath.Join(c.Dir, store.LogFile), name: filepath.Base(c.Dir)}
 		}
 		v.Recent = c.log.read(&v.Status)
 		return v
@@ -148,7 +148,7 @@ func (r *Reports) Of(ctx context.Context, dir string) (*report.Report, error) {
 // keyOf returns a text that changes if a run begins in dir, or changes its files.
 func keyOf(dir string) string {
 	key := ""
-	for _, name := range []string{storage.StateFile, storage.RunFile, storage.LogFile, control.Name} {
+	for _, name := range []string{store.StateFile, store.RunFile, store.LogFile, control.Name} {
 		info, err := os.Lstat(filepath.Join(dir, name))
 		switch {
 		case err == nil && name == control.Name && info.Mode().Type() != fs.ModeSocket:

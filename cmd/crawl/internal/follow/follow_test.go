@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 	"github.com/permesso-crawler/permesso/internal/report"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // crawled makes a crawl of a small web that has ended.
@@ -87,7 +87,7 @@ func TestAnEndedCrawlIsReadOnce(t *testing.T) {
 func TestARunningCrawlIsAsked(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	db, err := storage.Open(dir, storage.Options{}) // as a run has it
+	db, err := store.Open(dir, store.Options{}) // as a run has it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func line(i int, site string) string {
 func TestALogIsFollowed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, storage.LogFile)
+	path := filepath.Join(dir, store.LogFile)
 	c := follow.Crawl{Dir: dir}
 	now := time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC)
 	c.Ask(func(context.Context, string) (s crawler.Status, err error) {
@@ -180,7 +180,7 @@ func TestALogIsFollowed(t *testing.T) {
 func TestALiveReportIsOfTheLastHours(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	path := filepath.Join(dir, storage.LogFile)
+	path := filepath.Join(dir, store.LogFile)
 	c := follow.Crawl{Dir: dir}
 	var now time.Time
 	c.Ask(func(context.Context, string) (s crawler.Status, err error) {

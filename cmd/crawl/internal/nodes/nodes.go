@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
@@ -30,7 +30,7 @@ func Is(dir string) bool {
 }
 
 // State returns the state that the flag --state names, as a URL or in words.
-func State(flag string) (storage.State, error) {
+func State(flag string) (store.State, error) {
 	if hasPassword(flag) {
 		return nil, exit.Usagef("--state: leave the password out, because others can read the command line: put it into $PGPASSWORD or ~/.pgpass")
 	}
@@ -55,7 +55,7 @@ func hasPassword(state string) bool {
 // StateOf returns the state of the crawl that has a node with the directory dir. The directory
 // names the server and the database; the user and the password come from the environment and the
 // files of PostgreSQL.
-func StateOf(dir string) (storage.State, error) {
+func StateOf(dir string) (store.State, error) {
 	path := filepath.Join(dir, file)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func StateOf(dir string) (storage.State, error) {
 		Port                  uint16
 	}
 	if err := json.Unmarshal(raw, &note); err != nil {
-		return nil, &storage.DamagedError{Path: path, Err: err}
+		return nil, &store.DamagedError{Path: path, Err: err}
 	}
 	if note.State != "postgres" {
 		return nil, fmt.Errorf("%s: the state is in %q, which this version does not know", path, note.State)
@@ -80,17 +80,17 @@ func StateOf(dir string) (storage.State, error) {
 
 // Open opens the state of a crawl on several machines, which the flag --state names or, if it is
 // empty, the directory dir of a node. dir may be empty if the flag is not. Nodes may run meanwhile.
-func Open(flag, dir string) (*storage.Reader, error) {
+func Open(flag, dir string) (*store.Reader, error) {
 	state, err := Find(flag, dir)
 	if err != nil {
 		return nil, err
 	}
-	return storage.OpenState(state, dir)
+	return store.OpenState(state, dir)
 }
 
 // Find returns the state that the flag --state names or, if it is empty, the directory dir of a
 // node.
-func Find(flag, dir string) (storage.State, error) {
+func Find(flag, dir string) (store.State, error) {
 	if flag != "" {
 		return State(flag)
 	}
@@ -99,7 +99,7 @@ func Find(flag, dir string) (storage.State, error) {
 
 // ForDemo returns a state for the nodes of a demo: the one that the flag --state names or, if it is
 // empty, a new database on the server that psql would take. drop removes the new database.
-func ForDemo(ctx context.Context, flag string) (state storage.State, drop func() error, err error) {
+func ForDemo(ctx context.Context, flag string) (state store.State, drop func() error, err error) {
 	if flag != "" {
 		state, err := State(flag)
 		return state, func() error { return nil }, err
@@ -112,7 +112,7 @@ func ForDemo(ctx context.Context, flag string) (state storage.State, drop func()
 		return nil, nil, exit.Usagef("%v", err)
 	}
 	maker, ok := state.(interface {
-		Temporary(context.Context) (storage.State, func() error, error)
+		Temporary(context.Context) (store.State, func() error, error)
 	})
 	if !ok {
 		return nil, nil, errManyMachines
@@ -140,7 +140,7 @@ type Node struct {
 }
 
 // Of returns the nodes of the crawl in a state, by name.
-func Of(ctx context.Context, state storage.State) (all []Node, err error) {
+func Of(ctx context.Context, state store.State) (all []Node, err error) {
 	lister, ok := state.(interface {
 		Nodes(context.Context) ([]struct {
 			Name             string

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/places"
 )
 
 // optOutFile is the list of places that no crawl of this user contacts, in the directory of
@@ -38,7 +38,7 @@ func Why() (func(frontier.URL) string, error) {
 		return nil, exit.Usagef("the opt-out list cannot be read: %v", err)
 	}
 	defer file.Close()
-	list, err := crawler.ReadOptOutList(file, path)
+	list, err := places.Read(file, path)
 	if err != nil {
 		return nil, exit.Usagef("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
@@ -55,12 +55,12 @@ func Path() (string, error) {
 }
 
 // Read reads the list. A missing file is an empty list.
-func Read(path string) ([]byte, *crawler.OptOutList, error) {
+func Read(path string) ([]byte, *places.List, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, exit.Usagef("the opt-out list cannot be read: %v", err)
 	}
-	list, err := crawler.ReadOptOutList(bytes.NewReader(raw), path)
+	list, err := places.Read(bytes.NewReader(raw), path)
 	if err != nil {
 		return nil, nil, exit.Usagef("the opt-out list: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
@@ -85,8 +85,8 @@ func Append(path, text string) error {
 }
 
 // Place returns the host or URL in an argument as an entry of an opt-out list.
-func Place(text string) (entry crawler.OptOutEntry, err error) {
-	list, err := crawler.ReadOptOutList(strings.NewReader(text), "argument")
+func Place(text string) (entry places.Entry, err error) {
+	list, err := places.Read(strings.NewReader(text), "argument")
 	if err != nil {
 		return entry, exit.Usagef("%v", err)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Summary prints the summary of a run of the crawl in dir: what came of it in one sentence, the
@@ -119,7 +119,7 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 		nextReads(add, s, arg)
 	}
 	label := "files"
-	for _, file := range [][2]string{{storage.ArchiveDir, "what the servers sent"}, {storage.PagesFile, "a JSON object per page"}, {storage.LogFile, "a line per request"}} {
+	for _, file := range [][2]string{{store.ArchiveDir, "what the servers sent"}, {store.PagesFile, "a JSON object per page"}, {store.LogFile, "a line per request"}} {
 		if path := filepath.Join(dir, file[0]); crawldir.Exists(path) {
 			add(label, path, file[1])
 			label = ""

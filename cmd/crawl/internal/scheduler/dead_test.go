@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A damaged snapshot does not stop its series. A snapshot that has not begun is continued.
@@ -26,7 +26,7 @@ func TestADeadSnapshotCountsAsOver(t *testing.T) {
 		if err := os.Mkdir(snapshot, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(snapshot, storage.StateFile), c.state, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(snapshot, store.StateFile), c.state, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		ran, busy, err := d.Ran(start.Add(time.Hour), false)

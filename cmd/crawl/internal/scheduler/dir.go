@@ -10,7 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A Dir is a series of crawls in a directory. It implements Series.
@@ -107,8 +107,8 @@ func (d *Dir) state(last series.Snapshot) (going bool, ended time.Time, busy err
 	if last == d.over {
 		return false, d.ended, nil
 	}
-	var damaged *storage.DamagedError
-	var version *storage.VersionError
+	var damaged *store.DamagedError
+	var version *store.VersionError
 	switch state, err := last.State(); {
 	case errors.As(err, &damaged), errors.As(err, &version):
 		d.dead = err

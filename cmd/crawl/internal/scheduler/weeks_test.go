@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 const sixteen = 16
@@ -209,7 +209,7 @@ func (m *machine) checkSnapshot(all []series.Snapshot, i int) {
 		m.t.Errorf("%s is not over: %+v, %v", name, state, err)
 		return
 	}
-	if _, err := storage.Verify(context.Background(), s.Dir, func(err error) { m.t.Errorf("%s: %v", name, err) }); err != nil {
+	if _, err := store.Verify(context.Background(), s.Dir, func(err error) { m.t.Errorf("%s: %v", name, err) }); err != nil {
 		m.t.Errorf("%s: %v", name, err)
 	}
 	if report, err := audit.Dir(s.Dir, audit.Options{}); err != nil || !report.Clean() || report.UnprovenLines > 0 {
@@ -254,14 +254,14 @@ type answered struct {
 }
 
 func (m *machine) pages(s series.Snapshot) map[string]answered {
-	f, err := os.Open(filepath.Join(s.Dir, storage.PagesFile))
+	f, err := os.Open(filepath.Join(s.Dir, store.PagesFile))
 	if err != nil {
 		m.t.Fatal(err)
 	}
 	defer f.Close()
 	all, twice := map[string]answered{}, 0
 	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var p storage.PageRecord
+		var p store.PageRecord
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			m.t.Fatal(err)
 		}

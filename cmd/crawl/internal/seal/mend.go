@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/internal/provenance"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // Files returns the names of provenance.json and of the files written with it.
@@ -21,7 +21,7 @@ func Files() []string {
 // says. moved is true if missing WARC files were moved away on purpose. If some files cannot be
 // restored, they are put aside together with provenance.json. No new provenance.json is written
 // in this case, because it would vouch for damaged files.
-func Mend(dir string, moved bool, r *storage.Repair) error {
+func Mend(dir string, moved bool, r *store.Repair) error {
 	s := Check{Dir: dir, Moved: moved, Problem: func(error) { r.Problems++ }}
 	if _, err := s.Run(); err != nil {
 		return err
@@ -70,7 +70,7 @@ func Mend(dir string, moved bool, r *storage.Repair) error {
 // the state file. The state file is sound, so provenance.json is wrong about such a file.
 func strange(differs []provenance.Difference) *provenance.Difference {
 	for i, d := range differs {
-		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != storage.StateFile {
+		if !slices.Contains(writtenTogether, d.File) && !slices.Contains(frozenFiles, d.File) && d.File != store.StateFile {
 			return &differs[i]
 		}
 	}
@@ -78,7 +78,7 @@ func strange(differs []provenance.Difference) *provenance.Difference {
 }
 
 // restoreSealed makes r restore files, and returns the differences that remain.
-func restoreSealed(dir string, r *storage.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
+func restoreSealed(dir string, r *store.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
 	out, err := optout.Why()
 	if err != nil {
 		return nil, err

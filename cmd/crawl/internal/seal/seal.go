@@ -16,19 +16,19 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // writtenTogether are the files that are written together with provenance.json, and never
 // otherwise. DATASHEET.md is not one of them: people write in it.
 var writtenTogether = []string{provenance.AbsencesFile, provenance.RobotsFile, provenance.SeedsFile}
 
-// A Check compares a crawl that storage.Check has read with its provenance.json.
+// A Check compares a crawl that store.Check has read with its provenance.json.
 type Check struct {
 	Dir     string
 	Moved   bool            // whether missing WARC files were moved away on purpose
 	Purged  bool            // whether records were taken out of WARC files by a purge
-	Named   map[string]bool // files that storage.Check has found damaged
+	Named   map[string]bool // files that store.Check has found damaged
 	Problem func(error)
 
 	differs []provenance.Difference // the differences that Problem was called with
@@ -45,8 +45,8 @@ func (s *Check) Run() (before time.Time, err error) {
 		return before, nil
 	}
 	of, err := provenance.Verify(context.Background(), s.Dir, provenance.Check{})
-	var begun *storage.NotBegunError
-	var used *storage.InUseError
+	var begun *store.NotBegunError
+	var used *store.InUseError
 	var system *fs.PathError
 	switch {
 	case errors.Is(err, provenance.ErrNone), errors.As(err, &begun):
@@ -59,7 +59,7 @@ func (s *Check) Run() (before time.Time, err error) {
 		s.Problem(err)
 		return before, nil
 	}
-	state, err := storage.OpenReader(s.Dir)
+	state, err := store.OpenReader(s.Dir)
 	if err != nil {
 		return before, err
 	}
@@ -76,8 +76,8 @@ func (s *Check) Run() (before time.Time, err error) {
 		}
 		s.differs = append(s.differs, d)
 		err := fmt.Errorf("%s %s (%s)", d.File, d.Why, provenance.File)
-		if d.File == storage.IndexFile || d.File == indexPart {
-			err = &storage.IndexError{Err: err}
+		if d.File == store.IndexFile || d.File == indexPart {
+			err = &store.IndexError{Err: err}
 		}
 		s.Problem(&Error{err})
 	}
@@ -88,13 +88,13 @@ func (s *Check) Run() (before time.Time, err error) {
 // describes. A purge and the command crawl index write the state file anew, but keep the time
 // of the last commit. They never make the file shorter.
 func (s *Check) rewritten(of *provenance.Verified) bool {
-	if s.Named[storage.StateFile] {
+	if s.Named[store.StateFile] {
 		return false
 	}
-	differs := slices.ContainsFunc(of.Differences, func(d provenance.Difference) bool { return d.File == storage.StateFile })
-	info, err := os.Stat(filepath.Join(s.Dir, storage.StateFile))
+	differs := slices.ContainsFunc(of.Differences, func(d provenance.Difference) bool { return d.File == store.StateFile })
+	info, err := os.Stat(filepath.Join(s.Dir, store.StateFile))
 	return differs && err == nil && slices.ContainsFunc(of.Provenance.Outputs, func(o provenance.Output) bool {
-		return o.Name == storage.StateFile && info.Size() >= o.Bytes
+		return o.Name == store.StateFile && info.Size() >= o.Bytes
 	})
 }
 
@@ -131,7 +131,7 @@ func ownDifferences(dir string) (differs []provenance.Difference) {
 
 // away reports whether the file is a WARC file that was moved away.
 func (s *Check) away(file string) bool {
-	return s.Moved && strings.HasPrefix(file, storage.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.Dir, filepath.FromSlash(file)))
+	return s.Moved && strings.HasPrefix(file, store.ArchiveDir+"/") && !crawldir.Exists(filepath.Join(s.Dir, filepath.FromSlash(file)))
 }
 
 // constant reports whether the file that differs is a file that no later run would have
@@ -140,7 +140,7 @@ func (s *Check) constant(p *provenance.Provenance, d provenance.Difference) bool
 	switch {
 	case d.File == provenance.File, slices.Contains(writtenTogether, d.File), slices.Contains(frozenFiles, d.File), !filepath.IsLocal(filepath.FromSlash(d.File)):
 		return true
-	case !strings.HasPrefix(d.File, storage.ArchiveDir+"/"):
+	case !strings.HasPrefix(d.File, store.ArchiveDir+"/"):
 		return false
 	}
 	// If a kill has left a WARC file open, the next run cuts and continues it. A purge changes

@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // maxBadSeeds is how many lines of a seed file may be invalid. A file with more invalid lines
@@ -66,7 +66,7 @@ func (s Reader) Of(arg, column string) ([]string, error) {
 		r = file
 	case err != nil && !strings.Contains(arg, "/") && isFileName(arg):
 		return nil, exit.Usagef("there is no file %s: a site of that name is written as https://%s/", arg, arg)
-	case err == nil && crawldir.Exists(filepath.Join(arg, storage.StateFile)):
+	case err == nil && crawldir.Exists(filepath.Join(arg, store.StateFile)):
 		return nil, exit.Usagef("%s is a crawl: the command that began it goes on with it, or one with the same seeds: crawl run --dir %s URL|FILE", arg, arg)
 	case err == nil && info.IsDir():
 		return nil, exit.Usagef("%s is a directory: give a file with one URL per line, or a URL", arg)

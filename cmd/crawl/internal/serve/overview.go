@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/series"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
@@ -229,7 +229,7 @@ func (s *Server) seriesParts(ctx context.Context, p *place, crawls map[string]*f
 
 // begun reports whether a snapshot is more than a directory.
 func begun(n series.Snapshot) bool {
-	_, err := os.Lstat(filepath.Join(n.Dir, storage.StateFile))
+	_, err := os.Lstat(filepath.Join(n.Dir, store.StateFile))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/serve"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"golang.org/x/net/html"
 )
 
@@ -72,7 +72,7 @@ func running(t *testing.T, name string) (dir string, c *fakeCrawl) {
 	}
 	t.Cleanup(func() { os.RemoveAll(temp) })
 	dir = filepath.Join(temp, name)
-	db, err := storage.Open(dir, storage.Options{})
+	db, err := store.Open(dir, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func running(t *testing.T, name string) (dir string, c *fakeCrawl) {
 		}
 	})
 	log := "2026-05-04T10:00:01.100Z 404 7 http://a.test/?" + hostile + " - - text/" + hostile + " #001 20260504100001000+100 - - start:2026-05-04T10:00:01.000000Z,ttfb:0.05,took:0.1\n"
-	if err := os.WriteFile(filepath.Join(dir, storage.LogFile), []byte(log), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, store.LogFile), []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir, c

@@ -8,7 +8,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/words"
-	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/robots"
@@ -120,7 +119,7 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 }
 
 // refusalInWords returns why a link did not enter the crawl.
-func refusalInWords(r crawler.Refusal) string {
+func refusalInWords(r account.Refusal) string {
 	switch r.Code {
 	case frontier.OutOfScope:
 		return "it is out of scope (--" + r.Detail + ")"

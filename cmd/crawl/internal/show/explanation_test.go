@@ -72,8 +72,8 @@ func TestEachRefusalIsToldInWords(t *testing.T) {
 		frontier.OutOfScope, frontier.TooDeep, frontier.Filtered, frontier.NoFollow, frontier.OptedOut, frontier.Trap,
 		frontier.TooManyRedirects, frontier.UseRefused, frontier.RequisitesOff, frontier.SitemapsOff, frontier.LinksOff,
 	} {
-		text := refusalInWords(crawler.Refusal{Code: r, Detail: "depth 3"})
-		if said[text] || text == (crawler.Refusal{Code: r, Detail: "depth 3"}).String() {
+		text := refusalInWords(account.Refusal{Code: r, Detail: "depth 3"})
+		if said[text] || text == (account.Refusal{Code: r, Detail: "depth 3"}).String() {
 			t.Errorf("%s: %q", r, text)
 		}
 		said[text] = true

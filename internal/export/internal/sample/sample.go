@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -21,7 +21,7 @@ var Start = time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
 // A Capture is one answer of the sample.
 type Capture struct {
-	Page     *storage.PageRecord
+	Page     *store.PageRecord
 	Exchange *warc.Exchange
 }
 
@@ -55,7 +55,7 @@ func Captures() []Capture {
 		}
 	}
 	html := http.Header{"Content-Type": {"text/HTML; charset=utf-8"}}
-	page := func(x *warc.Exchange, p storage.PageRecord) {
+	page := func(x *warc.Exchange, p store.PageRecord) {
 		// The time of a page has nanoseconds, WARC-Date has microseconds.
 		p.URL, p.Time, p.Robots = x.URL, x.Date.Add(999), robots
 		p.Size = 100
@@ -65,17 +65,17 @@ func Captures() []Capture {
 	only := func(x *warc.Exchange) { all = append(all, Capture{nil, x}) }
 
 	only(answer("http://www.a.example/robots.txt", 200, http.Header{"Content-Type": {"text/plain"}}, "User-agent: *\nAllow: /\n", "http://www.a.example/", "P"))
-	page(answer("http://www.a.example/", 200, html, "<title>=1+1</title>", "", ""), storage.PageRecord{
-		Status: 200, Type: "text/html", Charset: "utf-8", Title: "=1+1", Links: 3, Tag: "news", Rule: "line 2: Allow: /", Body: storage.Text("<title>=1+1</title>"),
+	page(answer("http://www.a.example/", 200, html, "<title>=1+1</title>", "", ""), store.PageRecord{
+		Status: 200, Type: "text/html", Charset: "utf-8", Title: "=1+1", Links: 3, Tag: "news", Rule: "line 2: Allow: /", Body: store.Text("<title>=1+1</title>"),
 	})
-	page(answer("http://www.a.example/old", 301, http.Header{"Location": {"/new"}}, "", "http://www.a.example/", "L"), storage.PageRecord{
+	page(answer("http://www.a.example/old", 301, http.Header{"Location": {"/new"}}, "", "http://www.a.example/", "L"), store.PageRecord{
 		Status: 301, Location: "http://www.a.example/new", Depth: 1, Hops: "L", Via: "http://www.a.example/", Tag: "news",
 	})
 	// Two captures of one URL. After the first one the URL had to be requested again.
 	only(answer("http://www.a.example/new", 503, http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}, "later", "http://www.a.example/old", "LR"))
-	page(answer("http://www.a.example/new", 200, html, "again", "http://www.a.example/old", "LR"), storage.PageRecord{
+	page(answer("http://www.a.example/new", 200, html, "again", "http://www.a.example/old", "LR"), store.PageRecord{
 		Status: 200, Type: "text/html", Charset: "utf-8", Title: "A \"new\" page, with\nlines — and ünïcödé", Depth: 1, Hops: "LR", Via: "http://www.a.example/old", NoIndex: true, NoArchive: true,
-		Body: storage.Text(`"body":"not this one"`),
+		Body: store.Text(`"body":"not this one"`),
 	})
 	// A redirect that is archived and not followed: the column for its target has the text of
 	// the Location field.
@@ -83,7 +83,7 @@ func Captures() []Capture {
 	x := answer("http://b.example.co.uk:8080/x?b=2&a=1", 200, http.Header{"Content-Type": {"text/plain"}}, "again", "http://www.a.example/", "L")
 	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://www.a.example/new", Date: Start}
 	x.Truncated, x.PayloadType = warc.TruncatedLength, "text/x-log"
-	usage := []storage.UsageRecord{
+	usage := []store.UsageRecord{
 		{Use: "search", Granted: true, By: "line 3: Content-Signal: search=yes"}, {Use: "ai-train", By: "X-Robots-Tag: noai"}, {Use: "ai-input", By: "X-Robots-Tag: noai"},
 		{Use: "tdm", Granted: true, By: "tdm-reservation: 0"}, {Use: "archive", By: "meta robots: noarchive"},
 	}
@@ -93,28 +93,28 @@ func Captures() []Capture {
 	x.Metadata = append(x.Metadata, warc.Field{Name: "license", Value: "https://a.example/l"}, warc.Field{Name: "license", Value: "https://a.example/m"}, warc.Field{Name: "tdmPolicy", Value: "https://a.example/p"},
 		warc.Field{Name: "canonical", Value: "http://b.example.co.uk/x"}, warc.Field{Name: "ogUrl", Value: "http://b.example.co.uk/shared"},
 		warc.Field{Name: "change", Value: "same-text"}, warc.Field{Name: "textDigest", Value: textDigest})
-	page(x, storage.PageRecord{
+	page(x, store.PageRecord{
 		Status: 200, Type: "text/plain", Charset: "windows-1252", Truncated: "length", Depth: 1, Hops: "L", Via: "http://www.a.example/",
 		Usage: usage, License: []string{"https://a.example/l", "https://a.example/m"}, TDMPolicy: []string{"https://a.example/p"},
 		Canonical: "http://b.example.co.uk/x", OpenGraph: "http://b.example.co.uk/shared", Change: "same-text", TextDigest: textDigest,
 	})
 	page(&warc.Exchange{
 		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},
-	}, storage.PageRecord{Status: 200, Type: "text/plain"})
+	}, store.PageRecord{Status: 200, Type: "text/plain"})
 	// Pages that are not archived: one that is not text, one on an IP address, and one under a
 	// private suffix of the Public Suffix List.
 	for _, url := range []string{"https://foo.github.io/i.png", "http://[2001:db8::1]/", "https://xn--bcher-kva.example/%zz"} {
-		page(&warc.Exchange{URL: url, Date: next()}, storage.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
+		page(&warc.Exchange{URL: url, Date: next()}, store.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
 		all[len(all)-1].Exchange = nil
 	}
 	// An answer to HEAD is not a capture in an index, and not a page of a WACZ.
 	x = answer("http://head.zw/", 200, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000"}}, "", "http://www.a.example/", "L")
 	x.Head, x.Request.StartLine = true, warc.RequestLine("HEAD", "/")
-	page(x, storage.PageRecord{Status: 200, Type: "text/html", Method: "HEAD", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
+	page(x, store.PageRecord{Status: 200, Type: "text/html", Method: "HEAD", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
 	all[len(all)-1].Page.Size, all[len(all)-1].Page.Digest = 0, ""
 	// A page whose owner refuses the purpose of the crawl.
-	page(&warc.Exchange{URL: "http://refused.example/", Date: next()}, storage.PageRecord{
-		Status: 200, Type: "text/html", Usage: []storage.UsageRecord{{Use: "archive", By: "meta robots: noarchive"}}, Refused: "meta robots: noarchive", NoArchive: true,
+	page(&warc.Exchange{URL: "http://refused.example/", Date: next()}, store.PageRecord{
+		Status: 200, Type: "text/html", Usage: []store.UsageRecord{{Use: "archive", By: "meta robots: noarchive"}}, Refused: "meta robots: noarchive", NoArchive: true,
 	})
 	all[len(all)-1].Exchange = nil
 	return all
@@ -144,7 +144,7 @@ func Write(dir string, pages, archive bool) error {
 			}
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(dir, storage.ArchiveDir), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, store.ArchiveDir), 0o755); err != nil {
 		return err
 	}
 	if pages {
@@ -153,7 +153,7 @@ func Write(dir string, pages, archive bool) error {
 		}
 	}
 	if archive {
-		return os.WriteFile(filepath.Join(dir, storage.ArchiveDir, WARC), records.Bytes(), 0o644)
+		return os.WriteFile(filepath.Join(dir, store.ArchiveDir, WARC), records.Bytes(), 0o644)
 	}
 	return nil
 }

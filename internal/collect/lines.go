@@ -1,0 +1,313 @@
+package collect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/digest"
+	"github.com/permesso-crawler/permesso/internal/lines"
+	"github.com/permesso-crawler/permesso/internal/state"
+	"github.com/permesso-crawler/permesso/internal/store"
+	"github.com/permesso-crawler/permesso/storage/cdxj"
+)
+
+// A collectedFile is a new output. It is created with the first byte.
+type collectedFile struct {
+	c       *collection
+	name    string
+	file    *os.File
+	buffer  *bufio.Writer
+	marking marking
+	part    bool // a node did not write it
+	damaged bool // a part of it is not what a node has written
+}
+
+func newCollected(c *collection, name string) *collectedFile {
+	return &collectedFile{c: c, name: name, marking: marking{sha: digest.New()}}
+}
+
+func (f *collectedFile) Write(p []byte) (_ int, err error) {
+	if f.file == nil {
+		if f.file, err = os.OpenFile(filepath.Join(f.c.dir, f.name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644); err != nil {
+			return 0, err
+		}
+		f.marking.w = f.file
+		f.buffer = bufio.NewWriterSize(&f.marking, 1<<16)
+	}
+	return f.buffer.Write(p)
+}
+
+// compare notes that the output of a node at path is damaged, if its mark is not the one that was
+// stored.
+func (f *collectedFile) compare(path string, is, want state.Mark) error {
+	if err := f.c.ctx.Err(); err != nil {
+		return err
+	}
+	if is.Length < want.Length {
+		return &store.DamagedError{Path: path, Err: fmt.Errorf("%d bytes long where %d were written", is.Length, want.Length)}
+	}
+	if is.Sum != want.Sum {
+		f.damaged = true
+		f.c.done.Damaged = append(f.c.done.Damaged, path)
+	}
+	return nil
+}
+
+// finish closes the file and stores its mark.
+func (f *collectedFile) finish() error {
+	if f.file != nil {
+		if err := errors.Join(f.buffer.Flush(), f.c.disk.Sync(f.file), f.close()); err != nil {
+			return err
+		}
+	}
+	m := f.marking.mark()
+	if m.Part = f.part; f.damaged { // a mark that does not match, so that Verify finds the damage
+		m.Sum, m.SHA256 = ^m.Sum, ""
+	}
+	f.c.last.Growing[f.name] = m
+	return nil
+}
+
+func (f *collectedFile) close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// A nodeLog reads the crawl.log of a node.
+type nodeLog struct {
+	path   string
+	file   *os.File
+	want   state.Mark
+	marked *marking // reads the bytes that want covers
+	lines  *lines.Reader
+	line   []byte    // nil: there is no further line
+	time   time.Time // of the line, but never earlier than that of a line before it
+}
+
+func (c *collection) openLog(n *collectedNode) (*nodeLog, error) {
+	file, err := os.Open(n.path(store.LogFile))
+	if err != nil {
+		return nil, err
+	}
+	l := &nodeLog{path: n.path(store.LogFile), file: file, want: n.Growing[store.LogFile]}
+	l.marked = &marking{r: io.LimitReader(file, l.want.Length)}
+	in := io.Reader(l.marked)
+	if n.Unclean { // a run never truncates the log, because it is evidence of each request
+		in = io.MultiReader(l.marked, file)
+	}
+	l.lines = lines.NewReader(&stopping{c.ctx, in})
+	return l, nil
+}
+
+// next reads the next line, with its newline.
+func (l *nodeLog) next() error {
+	line, err := l.lines.Next()
+	if err == io.EOF || err == nil && l.lines.Torn() {
+		l.line = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", l.path, err)
+	}
+	l.line = append(append(l.line[:0], line...), '\n')
+	if p, err := crawllog.Parse(string(line)); err == nil && p.Time.After(l.time) {
+		l.time = p.Time
+	}
+	return nil
+}
+
+// log merges the logs of all nodes in the order of time. The lines of each node keep their order.
+func (c *collection) log() (err error) {
+	out := newCollected(c, store.LogFile)
+	var all []*nodeLog
+	defer func() {
+		for _, l := range all {
+			err = errors.Join(err, l.file.Close())
+		}
+	}()
+	for i := range c.nodes {
+		n := &c.nodes[i]
+		l, err := c.openLog(n)
+		if errors.Is(err, fs.ErrNotExist) && n.Growing[store.LogFile].Length == 0 {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, l)
+		if err := l.next(); err != nil {
+			return err
+		}
+	}
+	for {
+		var first *nodeLog
+		for _, l := range all {
+			if l.line != nil && (first == nil || l.time.Before(first.time)) {
+				first = l
+			}
+		}
+		if first == nil {
+			break
+		}
+		_, err := out.Write(first.line)
+		if err == nil {
+			err = first.next()
+		}
+		if err != nil {
+			return errors.Join(err, out.close())
+		}
+	}
+	for _, l := range all {
+		if err := out.compare(l.path, l.marked.Mark, l.want); err != nil {
+			return errors.Join(err, out.close())
+		}
+	}
+	return out.finish()
+}
+
+const (
+	indexPart  = "index.part" // the lines of index.cdxj in the order of the records
+	openSuffix = ".open"      // of a WARC file that is still being written
+)
+
+// index makes index.part of those of all nodes, and index.cdxj. If one of them is not as it was
+// written, store.MakeIndex must make both from the WARC files.
+func (c *collection) index() (err error) {
+	out := newCollected(c, indexPart)
+	sorter := cdxj.NewSorter(c.dir, 0)
+	defer func() { err = errors.Join(err, sorter.Close()) }()
+	lost := false
+	for i := range c.nodes {
+		n := &c.nodes[i]
+		m := n.Growing[indexPart]
+		if m.Length == 0 && !m.Lost {
+			continue
+		}
+		is, err := c.indexOf(n, m, out, sorter)
+		if err != nil {
+			return errors.Join(err, out.close())
+		}
+		lost = lost || m.Lost || !is.Same(m)
+	}
+	if err := out.finish(); err != nil {
+		return err
+	}
+	part := c.last.Growing[indexPart]
+	switch {
+	case lost:
+		c.lost = true
+		c.last.Growing[indexPart] = state.Mark{Lost: true}
+		return nil
+	case part.Length == 0:
+		delete(c.last.Growing, indexPart)
+		return nil
+	}
+	sorted, err := c.writeSorted(sorter)
+	c.last.Index = state.IndexMarks{Part: part, Index: sorted}
+	return err
+}
+
+// indexOf adds the lines of the index.part of a node, and returns the mark of what it has read.
+// What cannot be read is left out.
+func (c *collection) indexOf(n *collectedNode, m state.Mark, out io.Writer, sorter *cdxj.Sorter) (state.Mark, error) {
+	in, err := os.Open(n.path(indexPart))
+	if err != nil {
+		return state.Mark{}, nil
+	}
+	defer in.Close()
+	marked := &marking{r: io.LimitReader(in, m.Length)}
+	reader := lines.NewReader(marked)
+	for {
+		if err := c.ctx.Err(); err != nil {
+			return marked.Mark, err
+		}
+		line, err := reader.Next()
+		if err == io.EOF || err == nil && reader.Torn() {
+			return marked.Mark, nil
+		}
+		if err != nil || len(line) >= cdxj.MaxLine {
+			return state.Mark{}, nil
+		}
+		line = append(line, '\n')
+		if _, err := out.Write(line); err != nil {
+			return marked.Mark, err
+		}
+		if err := sorter.AddLine(line); err != nil {
+			return marked.Mark, err
+		}
+	}
+}
+
+// writeSorted writes index.cdxj, and returns its mark.
+func (c *collection) writeSorted(sorter *cdxj.Sorter) (state.Mark, error) {
+	f, err := os.OpenFile(filepath.Join(c.dir, store.IndexFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return state.Mark{}, err
+	}
+	out := &marking{w: f, sha: digest.New()}
+	_, err = sorter.WriteTo(&stoppingWriter{c.ctx, out})
+	return out.mark(), errors.Join(err, c.disk.Sync(f), f.Close())
+}
+
+// A marking computes the mark of the bytes that are read or written through it.
+type marking struct {
+	r io.Reader
+	w io.Writer
+	state.Mark
+	sha *digest.Digest // nil: the mark has no SHA-256
+}
+
+func (m *marking) mark() state.Mark {
+	now := m.Mark
+	now.SHA256 = m.sha.State()
+	return now
+}
+
+func (m *marking) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	m.Mark = m.Plus(p[:n])
+	return n, err
+}
+
+func (m *marking) Write(p []byte) (int, error) {
+	n, err := m.w.Write(p)
+	m.Mark = m.Plus(p[:n])
+	m.sha.Write(p[:n])
+	return n, err
+}
+
+// A stopping is a reader that fails after its context has ended.
+type stopping struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s *stopping) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(p)
+}
+
+// A stoppingWriter is a writer that fails after its context has ended.
+type stoppingWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (s *stoppingWriter) Write(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.w.Write(p)
+}
