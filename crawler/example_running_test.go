@@ -85,16 +85,6 @@ func ExampleCrawler_Pause() {
 	// 100
 }
 
-// A limit from text, such as a flag or a request has.
-func ExampleLimits_Set() {
-	var l crawler.Limits
-	fmt.Println(l.Set("max-time", "90m"), l.Time)
-	fmt.Println(l.Set("rate", "fast"))
-	// Output:
-	// <nil> 1h30m0s
-	// "fast" is no number
-}
-
 // What a program prints while a crawl runs: what the crawl waits for.
 func ExampleCrawler_Oldest() {
 	site := library()

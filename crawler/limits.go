@@ -77,37 +77,13 @@ func (l *Limits) as(o *Options) {
 	}
 }
 
-// limitNames are the names of the settings that are limits of a run.
-var limitNames = []string{"limit", "max-bytes", "max-time", "rate", "patience", "concurrency"}
-
-// Set sets one limit from its text. The name is that of the Setting for the limit: limit,
-// max-bytes, max-time, rate, patience or concurrency. The error says what is wrong with the
-// text, or, for an unknown name, lists the names.
-func (l *Limits) Set(name, text string) error {
-	var o Options
-	l.as(&o)
-	for _, s := range o.Settings() {
-		if s.Name != name || !slices.Contains(limitNames, name) {
-			continue
-		}
-		if err := s.Set(text); err != nil {
-			return err
-		}
-		open := l.Open
-		*l = o.limits()
-		l.Concurrency, l.Open = o.Concurrency, open
-		return nil
-	}
-	return fmt.Errorf("%q is not one of %s", name, strings.Join(limitNames, ", "))
-}
-
 // limitTexts returns the limits as texts in the form of Setting.String, by their names.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
 	l.as(&o)
 	texts := map[string]string{}
 	for _, s := range o.Settings() {
-		if slices.Contains(limitNames, s.Name) {
+		if slices.Contains(setting.Limits(), s.Name) {
 			texts[s.Name] = s.String()
 		}
 	}
@@ -118,7 +94,7 @@ func (c *Crawler) limitTexts(l Limits) map[string]string {
 // the same.
 func differences(was, is map[string]string) string {
 	var all []string
-	for _, name := range limitNames {
+	for _, name := range setting.Limits() {
 		if was[name] != is[name] {
 			all = append(all, fmt.Sprintf("%s %s -> %s", name, setting.InWords(was[name]), setting.InWords(is[name])))
 		}

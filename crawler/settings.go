@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
@@ -103,10 +102,4 @@ func (o *Options) Settings() []setting.Setting {
 		{Name: "max-archive", Field: "MaxArchive", Group: setting.GroupOutput, Unit: "bytes", Larger: setting.Other, Resume: setting.FromNowOn, Value: setting.Size(&o.MaxArchive, 1<<30, 1), CodeOnly: true,
 			Help: "bytes of a WARC file, after which the next is begun"},
 	}
-}
-
-// setting returns the setting with a name.
-func (o *Options) setting(name string) setting.Setting {
-	all := o.Settings()
-	return all[slices.IndexFunc(all, func(s setting.Setting) bool { return s.Name == name })]
 }

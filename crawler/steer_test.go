@@ -315,8 +315,6 @@ func TestInvalidOrders(t *testing.T) {
 		"frontier: a.example has a pause of 2s already, 1s would be shorter":                                 c.Slow("A.example", time.Second, ""),
 		"crawler: Reason: is longer than 1000 bytes":                                                         c.Pause(long),
 		"crawler: Limits.Concurrency: is more than the 5 that the run was begun with":                        c.Limit("", func(l *crawler.Limits) { l.Concurrency = 6 }),
-		`"depth" is not one of limit, max-bytes, max-time, rate, patience, concurrency`:                      new(crawler.Limits).Set("depth", "1"),
-		`10 has no unit: write 10s for seconds, or 10m for minutes`:                                          new(crawler.Limits).Set("max-time", "10"),
 		`crawler: Lift: "http://a.example/x" is a part of a site: give the whole, http://a.example`:          newError(func(o *crawler.Options) { o.Lift, o.Dir = []string{"http://a.example/x"}, "x" }),
 		`crawler: Lift: is empty: name a site, a host, or all`:                                               newError(func(o *crawler.Options) { o.Lift, o.Dir = []string{""}, "x" }),
 	} {

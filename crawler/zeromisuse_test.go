@@ -81,7 +81,6 @@ func quiet(t *testing.T, name string, f func()) {
 // The methods of the zero values of this package return zero values or errors.
 func TestZeroValuesOfTheCrawler(t *testing.T) {
 	var o crawler.Options
-	var l crawler.Limits
 	var list crawler.OptOutList
 	var sites kept.Sites
 	var plan crawler.SitePlan
@@ -89,8 +88,6 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 	for name, err := range map[string]error{
 		"New":                    second(crawler.New(o)),
 		"CheckSite":              o.CheckSite(crawler.SiteOptions{Delay: -2}),
-		"Set":                    l.Set("", ""),
-		"Set, no number":         l.Set("rate", "\x00"),
 		"Check":                  crawler.Identity{}.Check(),
 		"Tags":                   crawler.Tags(nil).Handle(t.Context(), new(crawler.Page)),
 		"ReadStatus":             second(crawler.ReadStatus("")),

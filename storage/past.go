@@ -46,7 +46,9 @@ func (p *Past) Capture(u frontier.URL) (*Capture, error) { return captureOf(p.p.
 // Answer returns the answer from which rec, a line of pages.jsonl of the crawl, was made. It
 // returns nil if the answer is not in the archive of the crawl, or was purged. It fails with the
 // same errors as Capture.
-func (p *Past) Answer(rec *PageRecord) (*Capture, error) { return captureOf(p.p.Answer(rec)) }
+func (p *Past) Answer(rec *PageRecord) (*Capture, error) {
+	return captureOf(p.p.Answer((*store.PageRecord)(rec)))
+}
 
 // Original returns the answer to which rec refers. rec must be a revisit record in the archive
 // of the crawl. The answer may be in this crawl or in an earlier one. Original fails with the

@@ -107,7 +107,7 @@ func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	})
 }
 
-// purged counts a URL whose stored answers were removed by crawler.Purge.
+// purged counts a URL whose stored answers were removed by purge.Purge.
 func (w *writer) purged(at time.Time) {
 	if w.Purge == nil {
 		w.Purge = &Purge{}

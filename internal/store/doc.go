@@ -52,10 +52,11 @@
 // A DB whose committer fails returns that error from every later call. [DiskFull] says whether
 // the disk was full: make room, and open the crawl again. After Close the error is [ErrClosed].
 //
-// Three kinds of errors are about one answer, and no other answer is affected. The errors in refused
-// of [DB.PutVisit] say that an answer cannot be written as WARC records. A [*MissingAnswerError] says that the body of the
-// answer is in the archive of an earlier crawl, which cannot be found or read: put that crawl back
-// beside this one. An error that wraps [ErrPurged] says that the answer was removed on purpose.
+// Three kinds of errors are about one answer, and no other answer is affected. The errors in
+// refused of [DB.PutVisit] say that an answer cannot be written as WARC records. A
+// [*MissingAnswerError] says that the body of the answer is in the archive of an earlier crawl,
+// which cannot be found or read: put that crawl back beside this one. An error that wraps
+// [ErrPurged] says that the answer was removed on purpose.
 //
 // # Units, zero values and concurrency
 //

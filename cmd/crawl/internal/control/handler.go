@@ -74,13 +74,13 @@ func Handler(c Crawl) *http.ServeMux {
 // limit sets all limits of the request a, or none if one is invalid.
 func limit(c Crawl, a Ask) error {
 	for name, text := range a.Limits {
-		if err := new(crawler.Limits).Set(name, text); err != nil {
+		if err := setLimit(new(crawler.Limits), name, text); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return c.Limit(a.Reason, func(l *crawler.Limits) {
 		for name, text := range a.Limits {
-			_ = l.Set(name, text) // checked above
+			_ = setLimit(l, name, text) // checked above
 		}
 	})
 }
