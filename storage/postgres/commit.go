@@ -52,15 +52,16 @@ func (db *node) commitGroup(last bool) error {
 
 // A group is what one transaction commits.
 type group struct {
-	db     *node
-	ops    []op
-	moment state.Moment
-	links  []link
-	ends   []end
-	sites  map[frontier.Site]*frontier.Completion // the last completion of each site
-	mine   []int32                                // partitions that this node has, or gives back
-	come   []come
-	doubt  bool // an earlier try may have been committed
+	db      *node
+	ops     []op
+	moment  state.Moment
+	links   []link
+	ends    []end
+	sites   map[frontier.Site]*frontier.Completion // the last completion of each site
+	mine    []int32                                // partitions that this node has, or gives back
+	come    []come
+	learned []siteID // sites that were read into memory: their news are removed, so they are reported with the group
+	doubt   bool     // an earlier try may have been committed
 }
 
 // A link is an entry to be queued, if it is new.
@@ -162,7 +163,8 @@ func (g *group) name() error {
 	if err != nil {
 		return err
 	}
-	return db.learn(append(unread, more...))
+	g.learned = append(unread, more...)
+	return db.learn(g.learned)
 }
 
 // nameSites makes db.ids have the sites with the given names. It adds those that are new to the
@@ -466,6 +468,9 @@ func (g *group) apply() error {
 			} else {
 				s.ended++
 			}
+		}
+		for _, id := range g.learned {
+			get(id)
 		}
 		for _, c := range g.come {
 			if s := get(c.siteID); s != nil {
