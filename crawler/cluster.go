@@ -20,6 +20,8 @@ type clusterOf interface {
 	Blocked() <-chan struct{}
 	May() bool
 	Alone() (bool, error)
+	Order(key string, value, order any) error
+	Hear(func(order []byte, own bool) error)
 	Join(interface {
 		Withdraw(context.Context) error
 		End(error) error

@@ -55,6 +55,7 @@ type Crawler struct {
 	over   time.Time        // when the workers ended
 	allowed
 	ordered
+	unlisted unlisted
 }
 
 // New checks the options. The error is an *OptionError.
@@ -376,11 +377,9 @@ func (c *Crawler) open(h Handler) error {
 	c.mu.Lock()
 	c.frontier, c.queue = front, backlog
 	if deps.cluster != nil {
-		// The other nodes may find more for this one: only all of them know when the crawl ends.
-		c.limits.Open = true
-		c.join = func() { deps.cluster.Join(front, c.visits.fetcher.Longest(o.Concurrency)) }
+		c.join = c.share(deps.cluster)
 	}
-	err = front.Allow(c.limits.put(o.Concurrency))
+	err = front.Allow(c.put(c.limits))
 	c.mu.Unlock()
 	return errors.Join(err, c.steer())
 }

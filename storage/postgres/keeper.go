@@ -200,6 +200,9 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 			return err
 		})
 	})
+	if err == nil {
+		err = db.hearOrders()
+	}
 	if err != nil {
 		return err
 	}
@@ -236,7 +239,7 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 // its clocks.
 const longestPause = 24 * time.Hour
 
-// news reads what other nodes have found for the sites of this node.
+// news reads what other nodes have found for the sites of this node, and their orders.
 func (k *keeper) news() error {
 	db := k.node
 	db.mu.Lock()
@@ -245,11 +248,11 @@ func (k *keeper) news() error {
 		mine = append(mine, int32(id))
 	}
 	db.mu.Unlock()
-	if len(mine) == 0 {
-		return nil
-	}
 	db.changing.Lock()
 	defer db.changing.Unlock()
+	if len(mine) == 0 {
+		return db.hearOrders()
+	}
 	var all []come
 	tries := 0
 	err := db.retry(func() error {
@@ -271,6 +274,9 @@ func (k *keeper) news() error {
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if err := db.hearOrders(); err != nil {
 		return err
 	}
 	if tries > 1 {

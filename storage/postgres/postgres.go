@@ -86,6 +86,7 @@ type node struct {
 	marks     state.Marks // of all outputs at their last flush; used by the committer
 	finished  []string    // the files that were finished after the last commit: the next one says so
 	numbers   numbers
+	orders    orders
 	known     knownKeys
 
 	// changing is held by the committer, and while news and partitions are taken in, so that only

@@ -20,6 +20,8 @@ type op struct {
 	digest     string        // the digest of payload
 	payload    *state.Payload
 	requeued   []requeued // entries that Requeue queues again
+	order      []byte     // for all nodes, in JSON; an op with a key may also have an order
+	orderID    int64
 }
 
 // usualBounds limit how much waits for a commit. The number of operations also limits how many

@@ -107,6 +107,12 @@ func (db *node) open() error {
 				if _, err := tx.Exec(db.ctx, "update site set fate = null where fate is not null"); err != nil {
 					return err
 				}
+				if _, err := tx.Exec(db.ctx, "update crawl set since = orders"); err != nil {
+					return err
+				}
+			}
+			if err := tx.QueryRow(db.ctx, "select since from crawl").Scan(&db.orders.heard); err != nil {
+				return err
 			}
 			if _, err := tx.Exec(db.ctx, "insert into home (name, open) values ($1, true) on conflict (name) do update set open = true", db.name); err != nil {
 				return err

@@ -131,6 +131,9 @@ func (db *node) learn(ids []siteID) error {
 			return err
 		})
 	})
+	if err == nil {
+		err = db.hearOrders()
+	}
 	if err != nil {
 		return err
 	}

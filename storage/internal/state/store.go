@@ -64,6 +64,16 @@ type Cluster interface {
 	// Alone reports whether no other node takes part in the crawl.
 	Alone() (bool, error)
 
+	// Order stores a value, as Put does, and in the same transaction an order for all nodes. If
+	// key is empty, it stores the order only.
+	Order(key string, value, order any) error
+
+	// Hear makes the store call hear with the orders of this run, in the order in which they were
+	// committed; own says that this process has given the order. A node hears an order before it
+	// is handed what other nodes have committed in the same transaction or later. Hear must be
+	// called before Join. An error of hear ends the work of the node.
+	Hear(hear func(order []byte, own bool) error)
+
 	// Join begins to take sites, which are reported by Grown. The frontier is told to withdraw
 	// from sites, and when the crawl has ended. A request is under way for at most longest.
 	Join(f Shared, longest time.Duration)
