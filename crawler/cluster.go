@@ -18,6 +18,7 @@ import (
 type clusterOf interface {
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}
+	Credit() frontier.Spent
 	May() bool
 	Alone() (bool, error)
 	Order(key string, value, order any) error
@@ -26,11 +27,12 @@ type clusterOf interface {
 		Withdraw(context.Context) error
 		End(error) error
 		Rest() frontier.Rest
+		Limits() frontier.Limits
 	}, time.Duration)
 }
 
 // perNode are the settings that may differ between the nodes of a crawl: how much one of them does.
-var perNode = []string{"limit", "max-bytes", "max-time", "rate", "bandwidth", "concurrency", "patience"}
+var perNode = []string{"max-time", "rate", "bandwidth", "concurrency", "patience"}
 
 // agree returns an error if the options of this node differ from those of the other nodes, which
 // are running: what one node refuses, the others would fetch.

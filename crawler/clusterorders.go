@@ -44,19 +44,15 @@ func (c *Crawler) share(cluster clusterOf) func() {
 	}
 }
 
-// A joined is the frontier of a node. If its limits are open, it never says that it is at rest, so
-// that the crawl does not end.
+// A joined is the frontier of a node, with the limits in force.
 type joined struct {
 	*frontier.Frontier
 	c *Crawler
 }
 
-func (j joined) Rest() frontier.Rest {
-	r := j.Frontier.Rest()
-	if j.c.Limits().Open {
-		r.Verdict = nil
-	}
-	return r
+func (j joined) Limits() frontier.Limits {
+	l := j.c.Limits()
+	return frontier.Limits{Pages: l.Pages, Bytes: l.Bytes, Open: l.Open}
 }
 
 // tell stores a value, unless key is empty, and tells the other nodes, if there are any. The caller

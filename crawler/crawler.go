@@ -368,7 +368,7 @@ func (c *Crawler) open(h Handler) error {
 		limits.Site = c.visits.SiteLimits
 	}
 	if deps.cluster != nil {
-		limits.Term, limits.Blocked = deps.cluster.Term, deps.cluster.Blocked
+		limits.Term, limits.Blocked, limits.Credit = deps.cluster.Term, deps.cluster.Blocked, deps.cluster.Credit
 	}
 	front, err := frontier.New(backlog, limits)
 	if err != nil {

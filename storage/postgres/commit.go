@@ -104,10 +104,11 @@ func (g *group) commit() (err error) {
 		return err
 	}
 	g.collect()
+	spent := g.spent()
 	tries := 0
 	err = db.retry(func() error {
 		b := &pgx.Batch{}
-		db.fenceCommit(b)
+		db.fenceCommit(b, spent)
 		g.addLinks(b)
 		g.addCommon(b)
 		g.addEnds(b)
@@ -124,6 +125,7 @@ func (g *group) commit() (err error) {
 		return err
 	}
 	db.session.seq.Add(1)
+	db.credit.spent.Store(&spent)
 	for i := range g.links {
 		db.known.add(g.links[i].key)
 	}

@@ -52,6 +52,7 @@ type keeper struct {
 	*node
 	frontier state.Shared
 	idle     bool // the row of the node says that it is at rest
+	credit   creditor
 }
 
 func (db *node) keep(ctx context.Context, f state.Shared) {
@@ -71,6 +72,9 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 			}
 			if err == nil {
 				err = k.leave(ctx)
+			}
+			if err == nil {
+				err = k.borrow()
 			}
 			if err == nil {
 				err = k.rest()
@@ -102,7 +106,7 @@ func (k *keeper) balance(ctx context.Context) error {
 			b := &pgx.Batch{}
 			db.fence(b)
 			if db.session.sure.Load() {
-				b.Queue(`with dead as (delete from node where until < clock_timestamp() and id <> $1 returning id, until)
+				b.Queue(`with dead as (delete from node where until < clock_timestamp() and id <> $1 returning *), `+creditBack+`
 					update part p set owner = null, rest = greatest(p.rest, greatest(d.until, clock_timestamp()) + $2) from dead d where p.owner = d.id`, db.id, db.longest)
 			}
 			b.Queue("select (select count(*) from node where until > clock_timestamp()), (select count(*) from part where owner = $1)", db.id).
@@ -411,33 +415,5 @@ func (k *keeper) leave(ctx context.Context) error {
 			delete(db.byID, s.siteID)
 		}
 	}
-	return nil
-}
-
-// rest tells the other nodes whether this one has anything to do, and ends the run if no node has.
-func (k *keeper) rest() error {
-	db := k.node
-	r := k.frontier.Rest()
-	still := r.Out == 0 && r.Pending == 0 && r.Held == 0 && r.Verdict != nil && db.queue.empty()
-	if still == k.idle && !still {
-		return nil
-	}
-	var busy bool
-	err := db.retry(func() error {
-		b := &pgx.Batch{}
-		if !still {
-			b.Queue("update node set idle = -1 where id = $1", db.id)
-		} else {
-			b.Queue("update node set idle = seq where id = $1 and idle <> seq", db.id)
-			b.Queue(`select exists (select 1 from node where until > clock_timestamp() and idle <> seq) or exists (select 1 from part where owner is null)
-				or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
-				or exists (select 1 from news)`).QueryRow(func(row pgx.Row) error { return row.Scan(&busy) })
-		}
-		return db.send(b)
-	})
-	if k.idle = still; err != nil || !still || busy {
-		return err
-	}
-	_ = k.frontier.End(r.Verdict) // refused if something has begun meanwhile: then it is not the end
 	return nil
 }

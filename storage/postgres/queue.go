@@ -204,6 +204,7 @@ func (db *node) Grown() <-chan frontier.Growth { return db.growths.C() }
 func (db *node) tell(g frontier.Growth) {
 	db.grown.Lock()
 	defer db.grown.Unlock()
+	g.Number = db.told.Add(1)
 	db.growths.Put(g)
 }
 

@@ -12,16 +12,24 @@ const partitions = 256
 // In queue, kind says why an entry is queued (see the constants of type kind). Its primary key
 // has the order in which entries without a due time are requested. n is the number of an entry:
 // the time at which it was found, in microseconds, and the number of the node that found it.
+//
+// crawl.pages and crawl.bytes are what all nodes together have been granted of the limits of the
+// whole crawl: what was spent, and the credit that nodes still have. node.pages and node.bytes are
+// what the session has spent, of its credit in pages_credit and bytes_credit.
+//
 // crawl.orders counts the orders; those up to crawl.since are of earlier runs.
 const tables = `
 create schema crawl;
 create table crawl.crawl (
 	id int primary key check (id = 1),
 	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp(),
-	orders bigint not null default 0, since bigint not null default 0);
+	orders bigint not null default 0, since bigint not null default 0,
+	pages bigint not null default 0, bytes bigint not null default 0);
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
 	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,
+	starved boolean not null default false, pages bigint not null default 0, bytes bigint not null default 0,
+	pages_credit bigint not null default 0, bytes_credit bigint not null default 0,
 	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);

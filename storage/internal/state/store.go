@@ -54,9 +54,10 @@ type Opener interface {
 
 // A Cluster is a Store that several nodes use. A node has some of the sites at a time.
 type Cluster interface {
-	// Term and Blocked are for frontier.Options.
+	// Term, Blocked and Credit are for frontier.Options.
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}
+	Credit() frontier.Spent
 
 	// May reports whether the node may send bytes to sites now.
 	May() bool
@@ -79,9 +80,10 @@ type Cluster interface {
 	Join(f Shared, longest time.Duration)
 }
 
-// A Shared is a frontier.Frontier of one node.
+// A Shared is a frontier.Frontier of one node, with the limits in force.
 type Shared = interface {
 	Withdraw(context.Context) error
 	End(error) error
 	Rest() frontier.Rest
+	Limits() frontier.Limits // Pages and Bytes of the whole crawl; if Open is set, the crawl does not end
 }
