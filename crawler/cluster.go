@@ -20,6 +20,7 @@ type clusterOf interface {
 	Blocked() <-chan struct{}
 	Credit() frontier.Spent
 	May() bool
+	Address(addr string, gap time.Duration) (free time.Time, ok bool)
 	Alone() (bool, error)
 	Order(key string, value, order any) error
 	Hear(func(order []byte, own bool) error)
@@ -126,4 +127,21 @@ func (c leasedConn) Write(b []byte) (int, error) {
 		return 0, errLease
 	}
 	return c.Conn.Write(b)
+}
+
+// nodeClocks are the clocks that a node shares: those of its machine, and the clocks of addresses
+// with the other nodes, because sites of several nodes may have the same address.
+type nodeClocks struct {
+	frontier.Shared
+	cluster clusterOf
+}
+
+// Reserve implements frontier.Shared.
+func (n nodeClocks) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {
+	if addr, is := strings.CutPrefix(key, string(frontier.IPClock)+" "); is {
+		if free, ok := n.cluster.Address(addr, until.Sub(now)); !ok {
+			return frontier.Taken{Until: free}, false
+		}
+	}
+	return n.Shared.Reserve(key, now, until)
 }

@@ -369,6 +369,7 @@ func (c *Crawler) open(h Handler) error {
 	}
 	if deps.cluster != nil {
 		limits.Term, limits.Blocked, limits.Credit = deps.cluster.Term, deps.cluster.Blocked, deps.cluster.Credit
+		limits.Shared = nodeClocks{limits.Shared, deps.cluster}
 	}
 	front, err := frontier.New(backlog, limits)
 	if err != nil {

@@ -136,3 +136,29 @@ func TestALimitOfBytesCountsForAllNodes(t *testing.T) {
 		t.Errorf("%d bytes were fetched, the limit is 3000", got)
 	}
 }
+
+// Sites of several nodes that have the same public address share its pause.
+func TestNodesShareTheClocksOfAddresses(t *testing.T) {
+	t.Parallel()
+	const gap = 200 * time.Millisecond
+	c := wide(t, 8, 1)
+	for h := range 8 {
+		c.web.Site(fmt.Sprintf("http://h%d.example", h)).Addr("93.184.216.34")
+	}
+	c.opts = func(o *crawler.Options) { o.IPDelay = gap }
+	c.end(c.join(false), c.join(false), c.join(false))
+	all := c.web.Log()
+	first, last := all[0].Start, all[0].Start
+	for _, r := range all {
+		if r.Start.Before(first) {
+			first = r.Start
+		}
+		if r.Start.After(last) {
+			last = r.Start
+		}
+	}
+	// 24 requests, also of robots.txt and of links that lead nowhere. Requests may reach the web later than they begin.
+	if took, least := last.Sub(first), time.Duration(len(all)-1)*gap*9/10; len(all) != 24 || took < least {
+		t.Errorf("%d requests in %v, want 24 in at least %v", len(all), took, least)
+	}
+}

@@ -89,6 +89,7 @@ type node struct {
 	numbers   numbers
 	orders    orders
 	credit    credit
+	addresses addresses
 	known     knownKeys
 
 	// changing is held by the committer, and while news and partitions are taken in, so that only

@@ -62,6 +62,7 @@ create table crawl.body (digest bytea primary key, gzip bytea not null);
 create table crawl.value (node text not null, key text not null, value jsonb not null, primary key (node, key));
 create table crawl.orders (
 	n bigint primary key, id bigint not null unique, node uuid not null, body jsonb not null, given timestamptz not null default clock_timestamp());
+create unlogged table crawl.address (addr text primary key, due timestamptz not null, holder uuid not null, wanted timestamptz) with (fillfactor = 50);
 create table crawl.payload (node text not null, digest text not null, date timestamptz not null, url text not null, primary key (node, digest));
 create table crawl.mark (
 	node text not null, file text not null, finished boolean not null, mark jsonb not null, primary key (node, file))

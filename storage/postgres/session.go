@@ -108,6 +108,9 @@ func (db *node) open() error {
 				if _, err := tx.Exec(db.ctx, "update site set fate = null where fate is not null"); err != nil {
 					return err
 				}
+				if _, err := tx.Exec(db.ctx, "delete from address where due < clock_timestamp() - interval '1 hour'"); err != nil {
+					return err
+				}
 				if _, err := tx.Exec(db.ctx, "update crawl set since = orders"); err != nil {
 					return err
 				}

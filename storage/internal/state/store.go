@@ -62,6 +62,11 @@ type Cluster interface {
 	// May reports whether the node may send bytes to sites now.
 	May() bool
 
+	// Address asks for the right to begin requests at a public address now. Other nodes begin
+	// none before gap has passed. If ok is false, another node has the right, until free. Address
+	// may take long.
+	Address(addr string, gap time.Duration) (free time.Time, ok bool)
+
 	// Alone reports whether no other node takes part in the crawl.
 	Alone() (bool, error)
 
