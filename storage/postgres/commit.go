@@ -474,6 +474,11 @@ func (g *group) apply() error {
 		for _, id := range g.learned {
 			get(id)
 		}
+		if g.doubt { // the answer that was lost may have said that links were new
+			for i := range g.links {
+				get(g.links[i].siteID)
+			}
+		}
 		for _, c := range g.come {
 			if s := get(c.siteID); s != nil {
 				s.came(c.k, c.head, c.first)
