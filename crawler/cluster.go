@@ -21,6 +21,7 @@ type clusterOf interface {
 	Credit() frontier.Spent
 	May() bool
 	Address(addr string, gap time.Duration) (free time.Time, ok bool)
+	Want(from, to frontier.Site)
 	Alone() (bool, error)
 	Order(key string, value, order any) error
 	Hear(func(order []byte, own bool) error)
@@ -135,6 +136,10 @@ type nodeClocks struct {
 	frontier.Shared
 	cluster clusterOf
 }
+
+// Want says that a turn of one site needs another, which another node has: see
+// frontier.Turn.Hop.
+func (n nodeClocks) Want(from, to frontier.Site) { n.cluster.Want(from, to) }
 
 // Reserve implements frontier.Shared.
 func (n nodeClocks) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {

@@ -63,7 +63,8 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 	for {
 		var err error
 		if db.May() {
-			if uptime()-balanced >= balanceEvery {
+			err = db.wish()
+			if err == nil && uptime()-balanced >= balanceEvery {
 				balanced = uptime()
 				err = k.balance(ctx)
 			}
@@ -99,6 +100,7 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 func (k *keeper) balance(ctx context.Context) error {
 	db := k.node
 	var live, mine int
+	var away, stay map[int]bool
 	rests := map[int]*time.Time{}
 	err := db.retry(func() error {
 		clear(rests)
@@ -114,16 +116,24 @@ func (k *keeper) balance(ctx context.Context) error {
 			if err := tx.SendBatch(db.ctx, b).Close(); err != nil {
 				return err
 			}
+			// What is taken sets idle, as below.
+			if _, err := tx.Exec(db.ctx, takeWished, db.id, wishFor); err != nil {
+				return err
+			}
 			if want := db.fair(live) - mine; want > 0 {
 				// In the same transaction the row of this node says that it is not at rest. Otherwise
 				// another node could find the end of the crawl before this one has read what is
 				// queued in the partitions.
 				_, err := tx.Exec(db.ctx, `with t as (update part p set owner = $1
-						from (select id from part where owner is null order by id limit $2 for update skip locked) f where p.id = f.id returning 1)
-					update node set idle = -1 where id = $1 and exists (select 1 from t)`, db.id, want)
+						from (select id from part p where owner is null and `+unwished+` order by id limit $2 for update skip locked) f where p.id = f.id returning 1)
+					update node set idle = -1 where id = $1 and exists (select 1 from t)`, db.id, want, wishFor)
 				if err != nil {
 					return err
 				}
+			}
+			var err error
+			if away, stay, err = db.met(tx); err != nil {
+				return err
 			}
 			rows, err := tx.Query(db.ctx, "select id, rest from part where owner = $1", db.id)
 			if err != nil {
@@ -156,7 +166,7 @@ func (k *keeper) balance(ctx context.Context) error {
 		}
 	}
 	for id, p := range db.had {
-		if surplus > 0 && !p.leaving {
+		if !p.leaving && (away[id] || surplus > 0 && !stay[id]) {
 			p.leaving = true
 			db.terms[id].Store(0)
 			surplus--

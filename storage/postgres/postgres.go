@@ -90,6 +90,7 @@ type node struct {
 	orders    orders
 	credit    credit
 	addresses addresses
+	wishes    wishes
 	known     knownKeys
 
 	// changing is held by the committer, and while news and partitions are taken in, so that only

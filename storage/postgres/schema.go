@@ -17,6 +17,8 @@ const partitions = 256
 // whole crawl: what was spent, and the credit that nodes still have. node.pages and node.bytes are
 // what the session has spent, of its credit in pages_credit and bytes_credit.
 //
+// part.wish is a partition that must be at the same node for a while, since part.wished.
+//
 // crawl.orders counts the orders; those up to crawl.since are of earlier runs.
 const tables = `
 create schema crawl;
@@ -33,7 +35,7 @@ create table crawl.node (
 	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);
-create table crawl.part (id int primary key, owner uuid, rest timestamptz) with (fillfactor = 50);
+create table crawl.part (id int primary key, owner uuid, rest timestamptz, wish int, wished timestamptz) with (fillfactor = 50);
 create table crawl.site (
 	part int not null, id bigint not null, name text not null,
 	clocks bytea, spent bytea, fate bytea, ended bigint not null default 0,

@@ -67,6 +67,10 @@ type Cluster interface {
 	// may take long.
 	Address(addr string, gap time.Duration) (free time.Time, ok bool)
 
+	// Want says that a visit to the first site needs a request to the second, which another node
+	// has. For a while one node then has both. Want is quick.
+	Want(from, to frontier.Site)
+
 	// Alone reports whether no other node takes part in the crawl.
 	Alone() (bool, error)
 
