@@ -75,7 +75,8 @@ func (db *node) fence(b *pgx.Batch) {
 }
 
 // fenceCommit is like fence, for the commit of a group. It counts the commit, and also stops it if
-// the database has lost earlier ones. After the commit the session has spent what spent says. A group whose answer was lost may be sent again.
+// the database has lost earlier ones. After the commit the session has spent what spent says. A
+// group whose answer was lost may be sent again.
 func (db *node) fenceCommit(b *pgx.Batch, spent frontier.Spent) {
 	seq := db.session.seq.Load()
 	b.Queue("with n as (update node set seq = $3, pages = $4, bytes = $5 where id = $1 and seq in ($2, $3) returning 1) select 1 / count(*)::int from n",
