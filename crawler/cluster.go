@@ -18,17 +18,23 @@ import (
 type clusterOf interface {
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}
+	Credit() frontier.Spent
 	May() bool
+	Address(addr string, gap time.Duration) (free time.Time, ok bool)
+	Want(from, to frontier.Site)
 	Alone() (bool, error)
+	Order(key string, value, order any) error
+	Hear(func(order []byte, own bool) error)
 	Join(interface {
 		Withdraw(context.Context) error
 		End(error) error
 		Rest() frontier.Rest
+		Limits() frontier.Limits
 	}, time.Duration)
 }
 
 // perNode are the settings that may differ between the nodes of a crawl: how much one of them does.
-var perNode = []string{"limit", "max-bytes", "max-time", "rate", "bandwidth", "concurrency", "patience"}
+var perNode = []string{"max-time", "rate", "bandwidth", "concurrency", "patience"}
 
 // agree returns an error if the options of this node differ from those of the other nodes, which
 // are running: what one node refuses, the others would fetch.
@@ -122,4 +128,25 @@ func (c leasedConn) Write(b []byte) (int, error) {
 		return 0, errLease
 	}
 	return c.Conn.Write(b)
+}
+
+// nodeClocks are the clocks that a node shares: those of its machine, and the clocks of addresses
+// with the other nodes, because sites of several nodes may have the same address.
+type nodeClocks struct {
+	frontier.Shared
+	cluster clusterOf
+}
+
+// Want says that a turn of one site needs another, which another node has: see
+// frontier.Turn.Hop.
+func (n nodeClocks) Want(from, to frontier.Site) { n.cluster.Want(from, to) }
+
+// Reserve implements frontier.Shared.
+func (n nodeClocks) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {
+	if addr, is := strings.CutPrefix(key, string(frontier.IPClock)+" "); is {
+		if free, ok := n.cluster.Address(addr, until.Sub(now)); !ok {
+			return frontier.Taken{Until: free}, false
+		}
+	}
+	return n.Shared.Reserve(key, now, until)
 }

@@ -56,6 +56,7 @@ type Crawler struct {
 	over   time.Time        // when the workers ended
 	allowed
 	ordered
+	unlisted unlisted
 }
 
 // New checks the options. The error is an *OptionError.
@@ -368,7 +369,8 @@ func (c *Crawler) open(h Handler) error {
 		limits.Site = c.visits.SiteLimits
 	}
 	if deps.cluster != nil {
-		limits.Term, limits.Blocked = deps.cluster.Term, deps.cluster.Blocked
+		limits.Term, limits.Blocked, limits.Credit = deps.cluster.Term, deps.cluster.Blocked, deps.cluster.Credit
+		limits.Shared = nodeClocks{limits.Shared, deps.cluster}
 	}
 	front, err := frontier.New(backlog, limits)
 	if err != nil {
@@ -377,11 +379,9 @@ func (c *Crawler) open(h Handler) error {
 	c.mu.Lock()
 	c.frontier, c.queue = front, backlog
 	if deps.cluster != nil {
-		// The other nodes may find more for this one: only all of them know when the crawl ends.
-		c.limits.Open = true
-		c.join = func() { deps.cluster.Join(front, c.visits.fetcher.Longest(o.Concurrency)) }
+		c.join = c.share(deps.cluster)
 	}
-	err = front.Allow(c.limits.put(o.Concurrency))
+	err = front.Allow(c.put(c.limits))
 	c.mu.Unlock()
 	return errors.Join(err, c.steer())
 }

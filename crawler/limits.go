@@ -77,6 +77,23 @@ func (l *Limits) as(o *Options) {
 	}
 }
 
+// set sets the limit with a name to a text of limitTexts.
+func (l *Limits) set(name, text string) error {
+	var o Options
+	l.as(&o)
+	for _, s := range o.Settings() {
+		if s.Name == name {
+			if err := s.Set(text); err != nil {
+				return err
+			}
+		}
+	}
+	open := l.Open
+	*l = o.limits()
+	l.Concurrency, l.Open = o.Concurrency, open
+	return nil
+}
+
 // limitTexts returns the limits as texts in the form of Setting.String, by their names.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
@@ -135,24 +152,37 @@ func (c *Crawler) Limits() Limits {
 // the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
 // nothing is changed.
 func (c *Crawler) Allow(change func(*Limits)) error {
+	changed, err := c.allow(change)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	return c.tellLimits(changed)
+}
+
+// allow changes the limits of this node. It returns what the other nodes must be told.
+func (c *Crawler) allow(change func(*Limits)) (tell map[string]string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stop {
-		return ErrEnded
+		return nil, ErrEnded
 	}
 	l := c.limits
 	change(&l)
 	if err := l.check(&c.opts); err != nil {
-		return err
+		return nil, err
 	}
 	if c.frontier != nil {
-		if err := c.frontier.Allow(l.put(c.opts.Concurrency)); err != nil {
-			return tooLate(err)
+		if err := c.frontier.Allow(c.put(l)); err != nil {
+			return nil, tooLate(err)
 		}
+	}
+	if c.join != nil {
+		tell = changed(c.limitTexts(c.limits), c.limitTexts(l))
+		c.unlisted.add(tell)
 	}
 	c.limits = l
 	c.arm()
-	return nil
+	return tell, nil
 }
 
 // allowed has the limits of a run, and its timers. Crawler.mu guards it.

@@ -290,5 +290,8 @@ func (j *job) admit(db *store.DB, p *Page) error {
 	if known || db == nil || err != nil {
 		return err
 	}
+	if j.deps.cluster != nil { // the other nodes must hear of it before they get its links
+		return j.deps.cluster.Order(keyRoot+e.URL.String(), true, told{Roots: []string{e.URL.String()}})
+	}
 	return db.Put(keyRoot+e.URL.String(), true)
 }

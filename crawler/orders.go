@@ -95,11 +95,16 @@ func (c *Crawler) enlist(o Order) (Order, bool) {
 	if c.frontier == nil {
 		c.unheard = append(c.unheard, o)
 	}
+	c.list(o)
+	return o, c.frontier != nil
+}
+
+// list adds an order to those that Orders returns.
+func (c *ordered) list(o Order) {
 	c.orders = append(c.orders, o)
 	if n := len(c.orders) - mostOrders; n > 0 {
 		c.orders = slices.Delete(c.orders, 0, n)
 	}
-	return o, c.frontier != nil
 }
 
 // write writes an order into the directory of the crawl. It returns ErrEnded if the directory
@@ -128,10 +133,14 @@ func (c *Crawler) note(o Order) error {
 		}
 	}
 	err := c.db.Log().Write(&crawllog.Line{Time: o.Time, Size: -1, URL: crawllog.RunURL, Annotations: notes})
-	if o.Do == OrderSlow || o.Do == orderExclude {
-		err = errors.Join(err, c.db.Put(keyOrder+o.Do+" "+o.Of, o))
+	key := ""
+	switch o.Do {
+	case orderLift: // the other nodes have read the order when they began, and keep it
+		return err
+	case OrderSlow, orderExclude:
+		key = keyOrder + o.Do + " " + o.Of
 	}
-	return err
+	return errors.Join(err, c.tell(key, o, told{Order: &o}))
 }
 
 // keepOrders reads the orders of earlier runs that still apply, the oldest first. It leaves out

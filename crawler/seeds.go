@@ -202,7 +202,7 @@ func (c *Crawler) plant(entries []frontier.Entry) error {
 		if c.db == nil {
 			continue
 		}
-		if err := c.db.Put(keyRoot+e.URL.String(), true); err != nil {
+		if err := c.tell(keyRoot+e.URL.String(), true, told{Roots: []string{e.URL.String()}}); err != nil {
 			return err
 		}
 	}

@@ -149,7 +149,7 @@ func (c *Crawler) order(o Order) error {
 		return ErrEnded
 	}
 	pauses := o.Do == OrderPause
-	if (pauses || o.Do == OrderResume) && pauses == c.paused {
+	if o.pauses() && pauses == c.paused {
 		c.mu.Unlock()
 		return nil
 	}
@@ -157,8 +157,11 @@ func (c *Crawler) order(o Order) error {
 	if c.frontier != nil {
 		err = tooLate(obey(c.frontier, o))
 	}
-	if err == nil && (pauses || o.Do == OrderResume) {
+	if err == nil && o.pauses() {
 		c.paused = pauses
+		if c.join != nil {
+			c.unlisted.changes[pausing]++
+		}
 	}
 	if err != nil {
 		c.mu.Unlock()
@@ -202,7 +205,20 @@ func (c *Crawler) steer() error {
 			errs = append(errs, err)
 		}
 	}
+	var limits map[string]string // that were changed before Run
+	if c.join != nil {
+		limits = changed(c.limitTexts(c.opts.limits()), c.limitTexts(c.limits))
+		c.unlisted.add(limits)
+		for _, o := range early {
+			if o.pauses() {
+				c.unlisted.changes[pausing]++
+			}
+		}
+	}
 	c.mu.Unlock()
+	if len(limits) > 0 {
+		errs = append(errs, c.tell("", nil, told{Limits: limits}))
+	}
 	for _, o := range early {
 		errs = append(errs, c.note(o))
 	}

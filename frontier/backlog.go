@@ -124,6 +124,7 @@ type Growth struct {
 	// that their sites share. See Term.
 	Terms  []uint64
 	Common []CommonClock
+	Number uint64 // the number of the growth, if the backlog counts them: see Rest.Grown
 }
 
 // Growths is a channel of Growth, for implementations of Backlog. Put adds a Growth and never
@@ -151,6 +152,7 @@ func (g *Growths) Put(n Growth) {
 		n.Sites = append(old.Sites, n.Sites...)
 		n.Terms = append(old.Terms, n.Terms...)
 		n.Common = append(old.Common, n.Common...)
+		n.Number = max(n.Number, old.Number)
 		if n.Err == nil {
 			n.Err = old.Err
 		}

@@ -69,6 +69,12 @@ type Options struct {
 	// is no failure of the site. Blocked must be safe for concurrent use. If it is nil,
 	// requests may be made at any time.
 	Blocked func() <-chan struct{}
+	// Credit returns how many pages and bytes this frontier may spend of Limits.Pages and
+	// Limits.Bytes, counted from New; the field Time is not used. Without credit, the limit counts
+	// as reached. After the credit has grown, the backlog must send a Growth, which may be empty.
+	// Credit is called often and with a lock held, as Term is. If it is nil, this frontier may
+	// spend all that the limits allow.
+	Credit func() Spent
 }
 
 // belowNone reports whether d is negative but not -1. Only -1 means "none", so that a wrong

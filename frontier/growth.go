@@ -140,6 +140,7 @@ func (f *Frontier) holdHost(s *site) {
 // absorb applies a growth of the backlog. It requires that mu is held.
 func (f *Frontier) absorb(g Growth) {
 	f.settled(g)
+	f.grown = max(f.grown, g.Number)
 	if g.Err != nil {
 		f.broken = true
 		f.fail(g.Err)
@@ -153,6 +154,9 @@ func (f *Frontier) absorb(g Growth) {
 			f.learn(st)
 			f.leave(st)
 		}
+	}
+	if f.opts.Credit != nil {
+		f.turnover()
 	}
 	f.kickLocked()
 }

@@ -101,10 +101,22 @@ func (p *pace) set(l Limits, now time.Time) {
 // forbids no turn, because the method shut then keeps the sites from requesting pages.
 func (f *Frontier) full() (full, used bool) {
 	l := &f.limits
-	used = l.Bytes > 0 && f.spent.Bytes >= l.Bytes || !f.opts.Requisites && l.Pages > 0 && f.spent.Pages >= l.Pages
-	paged := !f.closed && l.Pages > 0 && f.spent.Pages+f.heldPages+f.pages >= l.Pages
-	read := l.Bytes > 0 && f.spent.Bytes+f.reading >= l.Bytes
+	used = f.bytesUsed(f.spent.Bytes) || !f.opts.Requisites && f.pagesUsed(f.spent.Pages)
+	paged := !f.closed && f.pagesUsed(f.spent.Pages+f.heldPages+f.pages)
+	read := f.bytesUsed(f.spent.Bytes + f.reading)
 	return used || paged || read || l.Paused || l.Turns > 0 && f.out >= l.Turns, used
+}
+
+// pagesUsed reports whether n pages use up the limit of pages, or the credit of this frontier.
+func (f *Frontier) pagesUsed(n int) bool {
+	most := f.limits.Pages
+	return most > 0 && (n >= most || f.opts.Credit != nil && n >= f.opts.Credit().Pages)
+}
+
+// bytesUsed reports whether n bytes use up the limit of bytes, or the credit of this frontier.
+func (f *Frontier) bytesUsed(n int64) bool {
+	most := f.limits.Bytes
+	return most > 0 && (n >= most || f.opts.Credit != nil && n >= f.opts.Credit().Bytes)
 }
 
 // impatient reports whether no site is waiting, or the first waiting site is due only after the

@@ -23,7 +23,7 @@ type requisites struct {
 // pagesSpent reports whether the limit of pages of the whole crawl is reached, if held entries
 // are counted, too.
 func (f *Frontier) pagesSpent() bool {
-	return f.limits.Pages > 0 && f.spent.Pages+f.heldPages >= f.limits.Pages
+	return f.pagesUsed(f.spent.Pages + f.heldPages)
 }
 
 // sitePagesSpent reports whether the limit of pages of s is reached, if held entries are

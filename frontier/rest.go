@@ -15,6 +15,7 @@ type motion struct {
 	pending  int    // calls of Submit that have not settled yet; see Growth.Settled
 	reading  int64  // bytes of the answers of turns that are out, counted by Received
 	activity uint64 // how often something has started or settled; it never decreases
+	grown    uint64 // the highest Growth.Number that was absorbed
 }
 
 // begun adds one to a counter of m, to which kind points.
@@ -66,8 +67,10 @@ type Rest struct {
 	Pending  int       // calls of Submit that have not settled, so that new entries may follow
 	Held     int       // held entries, whose Done was not called
 	Activity uint64    // increases with each turn, each Add and each growth of the backlog
+	Grown    uint64    // the Number of the last Growth that is taken into account; a later one may bring entries
 	NextDue  time.Time // when the first site with an entry to request is due, or was; zero if no site has one
 	NextBy   Clock     // the clock for which that site waits
+	Spent    Spent     // what the requests of this frontier have cost
 	// Verdict is the error with which Next would end the run now if Limits.Open were not set:
 	// ErrEnd, ErrUnasked, ErrPatience or ErrLimit. It is nil if the run would go on. After the
 	// end of the run it is the error of Next.
@@ -80,7 +83,7 @@ func (f *Frontier) Rest() Rest {
 	f.absorbGrown()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity, Verdict: f.verdict(f.now())}
+	r := Rest{Out: f.out + f.hops, Pending: f.pending + f.closing, Held: f.held, Activity: f.activity, Verdict: f.verdict(f.now()), Spent: f.spent, Grown: f.grown}
 	if s := f.first(); s != nil {
 		r.NextDue, r.NextBy = s.due, f.by(s)
 		if r.NextDue.IsZero() { // the first site has had no request

@@ -438,7 +438,7 @@ func TestFrontierKeepsItsPromises(t *testing.T) {
 				if f.reserve.quick != 0 || f.need != 0 || f.unsure != 0 {
 					t.Errorf("at the end: %+v", f.reserve)
 				}
-				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity, Verdict: ErrEnd}) || rest != f.Rest() {
+				if rest := f.Rest(); rest != (Rest{Activity: rest.Activity, Spent: st.Spent, Verdict: ErrEnd}) || rest != f.Rest() {
 					t.Errorf("at the end: %+v, %+v", rest, f.Rest())
 				}
 			})

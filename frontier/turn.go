@@ -259,7 +259,9 @@ func (t *Turn) Pace(gap Gap) error {
 
 // Hop returns a turn for another site, to which the robots.txt of the turn's site redirects. If
 // the other site has a turn already, or is not due, Hop returns a *NotYet, and so it does if
-// another frontier has the site (see Options.Term). If the other site is excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
+// another frontier has the site (see Options.Term). Then Hop calls the method Want(from, to Site)
+// of Options.Shared, if there is one, so that the backlog can bring both sites together. Want must
+// be quick, because a lock is held. If the other site is excluded, Hop returns ErrExcluded. Hop never waits, because two sites that redirect to each
 // other would wait for each other for ever. The new turn has no entry, and needs its own
 // Finish.
 func (t *Turn) Hop(to Site) (*Turn, error) {
@@ -326,6 +328,11 @@ func (t *Turn) reach(to Site) (*site, error) {
 		}
 	}
 	if f.sites[to] == nil || !f.has(to) { // another frontier has it
+		if g, is := f.opts.Shared.(guarded); is {
+			if w, is := g.Shared.(interface{ Want(from, to Site) }); is {
+				w.Want(t.site.name, to)
+			}
+		}
 		return nil, f.refuse(t.site, Taken{Lease: true}, now)
 	}
 	if f.opts.Term != nil && t.site.work().machine != (refused{}) {

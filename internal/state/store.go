@@ -86,24 +86,45 @@ type Reading interface {
 
 // A Cluster is a Store that several nodes use. A node has some of the sites at a time.
 type Cluster interface {
-	// Term and Blocked are for frontier.Options.
+	// Term, Blocked and Credit are for frontier.Options.
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}
+	Credit() frontier.Spent
 
 	// May reports whether the node may send bytes to sites now.
 	May() bool
 
+	// Address asks for the right to begin requests at a public address now. Other nodes begin
+	// none before gap has passed. If ok is false, another node has the right, until free. Address
+	// may take long.
+	Address(addr string, gap time.Duration) (free time.Time, ok bool)
+
+	// Want says that a visit to the first site needs a request to the second, which another node
+	// has. For a while one node then has both. Want is quick.
+	Want(from, to frontier.Site)
+
 	// Alone reports whether no other node takes part in the crawl.
 	Alone() (bool, error)
+
+	// Order stores a value, as Put does, and in the same transaction an order for all nodes. If
+	// key is empty, it stores the order only.
+	Order(key string, value, order any) error
+
+	// Hear makes the store call hear with the orders of this run, in the order in which they were
+	// committed; own says that this process has given the order. A node hears an order before it
+	// is handed what other nodes have committed in the same transaction or later. Hear must be
+	// called before Join. An error of hear ends the work of the node.
+	Hear(hear func(order []byte, own bool) error)
 
 	// Join begins to take sites, which are reported by Grown. The frontier is told to withdraw
 	// from sites, and when the crawl has ended. A request is under way for at most longest.
 	Join(f Shared, longest time.Duration)
 }
 
-// A Shared is a frontier.Frontier of one node.
+// A Shared is a frontier.Frontier of one node, with the limits in force.
 type Shared = interface {
 	Withdraw(context.Context) error
 	End(error) error
 	Rest() frontier.Rest
+	Limits() frontier.Limits // Pages and Bytes of the whole crawl; if Open is set, the crawl does not end
 }

@@ -52,16 +52,16 @@ func (db *node) commitGroup(last bool) error {
 
 // A group is what one transaction commits.
 type group struct {
-	db     *node
-	ops    []op
-	moment state.Moment
-	links  []link
-	ends   []end
-	sites  map[frontier.Site]*frontier.Completion // the last completion of each site
-	mine   []int32                                // partitions that this node has, or gives back
-	come   []come
-	doubt  bool     // an earlier try may have been committed
-	learnt []siteID // sites that were read into memory for the group; the news about them are gone, so the frontier must be told
+	db      *node
+	ops     []op
+	moment  state.Moment
+	links   []link
+	ends    []end
+	sites   map[frontier.Site]*frontier.Completion // the last completion of each site
+	mine    []int32                                // partitions that this node has, or gives back
+	come    []come
+	learned []siteID // sites that were read into memory: their news are removed, so they are reported with the group
+	doubt   bool     // an earlier try may have been committed
 }
 
 // A link is an entry to be queued, if it is new.
@@ -104,10 +104,11 @@ func (g *group) commit() (err error) {
 		return err
 	}
 	g.collect()
+	spent := g.spent()
 	tries := 0
 	err = db.retry(func() error {
 		b := &pgx.Batch{}
-		db.fenceCommit(b)
+		db.fenceCommit(b, spent)
 		g.addLinks(b)
 		g.addCommon(b)
 		g.addEnds(b)
@@ -124,6 +125,7 @@ func (g *group) commit() (err error) {
 		return err
 	}
 	db.session.seq.Add(1)
+	db.credit.spent.Store(&spent)
 	for i := range g.links {
 		db.known.add(g.links[i].key)
 	}
@@ -163,8 +165,8 @@ func (g *group) name() error {
 	if err != nil {
 		return err
 	}
-	g.learnt = append(unread, more...)
-	return db.learn(g.learnt)
+	g.learned = append(unread, more...)
+	return db.learn(g.learned)
 }
 
 // nameSites makes db.ids have the sites with the given names. It adds those that are new to the
@@ -470,17 +472,17 @@ func (g *group) apply() error {
 				s.ended++
 			}
 		}
+		for _, id := range g.learned {
+			get(id)
+		}
+		if g.doubt { // the answer that was lost may have said that links were new
+			for i := range g.links {
+				get(g.links[i].siteID)
+			}
+		}
 		for _, c := range g.come {
 			if s := get(c.siteID); s != nil {
 				s.came(c.k, c.head, c.first)
-			}
-		}
-		for _, id := range g.learnt {
-			get(id)
-		}
-		for i := range g.links {
-			if g.doubt {
-				get(g.links[i].siteID)
 			}
 		}
 	}()

@@ -52,6 +52,7 @@ type keeper struct {
 	*node
 	frontier state.Shared
 	idle     bool // the row of the node says that it is at rest
+	credit   creditor
 }
 
 func (db *node) keep(ctx context.Context, f state.Shared) {
@@ -63,6 +64,9 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 		var err error
 		if db.May() {
 			err = k.rest() // first, because of partitions that a node leaves when the run has ended
+			if err == nil {
+				err = db.wish()
+			}
 			if err == nil && uptime()-balanced >= balanceEvery {
 				balanced = uptime()
 				err = k.balance(ctx)
@@ -72,6 +76,9 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 			}
 			if err == nil {
 				err = k.leave(ctx)
+			}
+			if err == nil {
+				err = k.borrow()
 			}
 		}
 		if err != nil {
@@ -93,6 +100,7 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 func (k *keeper) balance(ctx context.Context) error {
 	db := k.node
 	var live, mine int
+	var away, stay map[int]bool
 	rests := map[int]*time.Time{}
 	err := db.retry(func() error {
 		clear(rests)
@@ -100,7 +108,7 @@ func (k *keeper) balance(ctx context.Context) error {
 			b := &pgx.Batch{}
 			db.fence(b)
 			if db.session.sure.Load() {
-				b.Queue(`with dead as (delete from node where until < clock_timestamp() and id <> $1 returning id, until)
+				b.Queue(`with dead as (delete from node where until < clock_timestamp() and id <> $1 returning *), `+creditBack+`
 					update part p set owner = null, rest = greatest(p.rest, greatest(d.until, clock_timestamp()) + $2) from dead d where p.owner = d.id`, db.id, db.longest)
 			}
 			b.Queue("select (select count(*) from node where until > clock_timestamp()), (select count(*) from part where owner = $1)", db.id).
@@ -108,16 +116,24 @@ func (k *keeper) balance(ctx context.Context) error {
 			if err := tx.SendBatch(db.ctx, b).Close(); err != nil {
 				return err
 			}
+			// What is taken sets idle, as below.
+			if _, err := tx.Exec(db.ctx, takeWished, db.id, wishFor); err != nil {
+				return err
+			}
 			if want := db.fair(live) - mine; want > 0 {
 				// In the same transaction the row of this node says that it is not at rest. Otherwise
 				// another node could find the end of the crawl before this one has read what is
 				// queued in the partitions.
 				_, err := tx.Exec(db.ctx, `with t as (update part p set owner = $1
-						from (select id from part where owner is null order by id limit $2 for update skip locked) f where p.id = f.id returning 1)
-					update node set idle = -1 where id = $1 and exists (select 1 from t)`, db.id, want)
+						from (select id from part p where owner is null and `+unwished+` order by id limit $2 for update skip locked) f where p.id = f.id returning 1)
+					update node set idle = -1 where id = $1 and exists (select 1 from t)`, db.id, want, wishFor)
 				if err != nil {
 					return err
 				}
+			}
+			var err error
+			if away, stay, err = db.met(tx); err != nil {
+				return err
 			}
 			rows, err := tx.Query(db.ctx, "select id, rest from part where owner = $1", db.id)
 			if err != nil {
@@ -150,7 +166,7 @@ func (k *keeper) balance(ctx context.Context) error {
 		}
 	}
 	for id, p := range db.had {
-		if surplus > 0 && !p.leaving {
+		if !p.leaving && (away[id] || surplus > 0 && !stay[id]) {
 			p.leaving = true
 			db.terms[id].Store(0)
 			surplus--
@@ -198,6 +214,9 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 			return err
 		})
 	})
+	if err == nil {
+		err = db.hearOrders()
+	}
 	if err != nil {
 		return err
 	}
@@ -234,7 +253,7 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 // its clocks.
 const longestPause = 24 * time.Hour
 
-// news reads what other nodes have found for the sites of this node.
+// news reads what other nodes have found for the sites of this node, and their orders.
 func (k *keeper) news() error {
 	db := k.node
 	db.mu.Lock()
@@ -243,11 +262,11 @@ func (k *keeper) news() error {
 		mine = append(mine, int32(id))
 	}
 	db.mu.Unlock()
-	if len(mine) == 0 {
-		return nil
-	}
 	db.changing.Lock()
 	defer db.changing.Unlock()
+	if len(mine) == 0 {
+		return db.hearOrders()
+	}
 	var all []come
 	tries := 0
 	err := db.retry(func() error {
@@ -269,6 +288,9 @@ func (k *keeper) news() error {
 		return err
 	})
 	if err != nil {
+		return err
+	}
+	if err := db.hearOrders(); err != nil {
 		return err
 	}
 	if tries > 1 {
@@ -416,47 +438,5 @@ func (k *keeper) leave(ctx context.Context) error {
 			delete(db.byID, s.siteID)
 		}
 	}
-	return nil
-}
-
-// verdicts are the ends of a run. If the nodes see different ones, the last of them is that of the
-// whole crawl.
-var verdicts = []error{frontier.ErrEnd, frontier.ErrUnasked, frontier.ErrPatience, frontier.ErrLimit}
-
-// rest tells the other nodes whether this one has anything to do, and ends the run if no node has.
-// The node that finds the end writes it into the rows of all nodes, so that each of them ends at
-// once. Otherwise the others would take its partitions first, and wait for the sites in them. The
-// patience of a run is for what sites ask for: it does not end the run while the sites of a dead node
-// rest.
-func (k *keeper) rest() error {
-	db := k.node
-	r := k.frontier.Rest()
-	still := r.Out == 0 && r.Pending == 0 && r.Held == 0 && r.Verdict != nil && db.queue.empty() && !db.leaves()
-	if still == k.idle && !still {
-		return nil
-	}
-	var end *int
-	err := db.retry(func() error {
-		b := &pgx.Batch{}
-		if !still {
-			b.Queue("update node set idle = -1 where id = $1", db.id)
-		} else {
-			mine := slices.IndexFunc(verdicts, func(v error) bool { return v == r.Verdict }) // not errors.Is: they wrap each other
-			b.Queue("update node set idle = seq, verdict = $2 where id = $1 and (idle <> seq or over <> seq and verdict <> $2)", db.id, mine)
-			b.Queue(`with live as (select max(verdict) as verdict, bool_or(idle <> seq) as busy from node where until > clock_timestamp()),
-				yet as (select busy or exists (select 1 from news)
-					or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
-					or verdict = $2 and exists (select 1 from part where rest > clock_timestamp()) as busy, verdict from live),
-				told as (update node set over = seq, verdict = yet.verdict from yet where idle = seq and over <> seq and not yet.busy)
-				select case when not yet.busy then yet.verdict when n.over = n.seq then n.verdict end from yet left join node n on n.id = $1`,
-				db.id, slices.Index(verdicts, frontier.ErrPatience)).
-				QueryRow(func(row pgx.Row) error { return row.Scan(&end) })
-		}
-		return db.send(b)
-	})
-	if k.idle = still; err != nil || end == nil {
-		return err
-	}
-	_ = k.frontier.End(verdicts[*end]) // refused if something has begun meanwhile: then it is not the end
 	return nil
 }

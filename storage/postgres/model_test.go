@@ -27,6 +27,7 @@ type idle struct{}
 func (idle) Withdraw(context.Context) error { return nil }
 func (idle) End(error) error                { return nil }
 func (idle) Rest() frontier.Rest            { return frontier.Rest{Out: 1} }
+func (idle) Limits() frontier.Limits        { return frontier.Limits{} }
 
 // open opens a node whose commits are made one by one.
 func open(t testing.TB, url, dir string) *node {

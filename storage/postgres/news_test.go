@@ -57,34 +57,16 @@ func TestANodeWithoutPartitionsTellsTheOthers(t *testing.T) {
 	told(t, db, e.URL.Site())
 }
 
-// A node that reads a site into memory for a commit also removes the news about it. So it tells the
-// frontier what is queued, even if the commit itself queues nothing.
-func TestASiteThatACommitReadsIsTold(t *testing.T) {
-	t.Parallel()
-	db := open(t, NewDatabase(t), t.TempDir())
-	defer kill(db)
-	take(t, db)
-	e := statetest.Entry(t, "http://a.example/")
-	// Another node has queued the URL, and its news are gone.
-	if _, err := db.pool.Exec(db.ctx, `with s as (insert into site (part, id, name) values ($1, 7, $2) returning part, id),
-		e as (insert into entry (part, site, key, n, rank, depth, flags, url) select part, id, $3, 1, 0, 0, 0, $4 from s returning part, site, key)
-		insert into queue (part, site, kind, rank, n, key) select part, site, 0, 0, 1, key from e`,
-		partOf(e.URL.Site(), db.parts), string(e.URL.Site()), db.hash(e.Key()), e.URL.String()); err != nil {
-		t.Fatal(err)
-	}
-	submit(t, db, e)
-	told(t, db, e.URL.Site())
-}
-
-// A resting frontier has nothing to do, and remembers how the run has ended.
-type resting struct {
+// A judging frontier has nothing to do, and remembers how the run has ended.
+type judging struct {
 	verdict error
 	ended   chan error
 }
 
-func (r resting) Withdraw(context.Context) error { return nil }
-func (r resting) Rest() frontier.Rest            { return frontier.Rest{Verdict: r.verdict} }
-func (r resting) End(err error) error {
+func (r judging) Withdraw(context.Context) error { return nil }
+func (r judging) Rest() frontier.Rest            { return frontier.Rest{Verdict: r.verdict} }
+func (r judging) Limits() frontier.Limits        { return frontier.Limits{} }
+func (r judging) End(err error) error {
 	select {
 	case r.ended <- err:
 	default:
@@ -97,9 +79,9 @@ func (r resting) End(err error) error {
 func TestAllNodesEndTogether(t *testing.T) {
 	t.Parallel()
 	url := NewDatabase(t)
-	var all []resting
+	var all []judging
 	for _, verdict := range []error{frontier.ErrEnd, frontier.ErrPatience, frontier.ErrUnasked} {
-		db, r := open(t, url, t.TempDir()), resting{verdict, make(chan error, 1)}
+		db, r := open(t, url, t.TempDir()), judging{verdict, make(chan error, 1)}
 		defer kill(db)
 		db.Join(r, time.Minute)
 		all = append(all, r)

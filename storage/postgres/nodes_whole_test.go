@@ -40,6 +40,7 @@ type faultyRun struct {
 	every               time.Duration
 	settings            []string // of the server
 	seed                uint64
+	limit               int // of the pages of the whole crawl; 0: none
 }
 
 const runNode = "PERMESSO_TEST_NODE"
@@ -59,6 +60,7 @@ func node() int {
 		Hosts           int
 		Delay           time.Duration
 		Lease           time.Duration
+		Limit           int
 	}
 	if err := json.Unmarshal([]byte(os.Getenv(runNode)), &args); err != nil {
 		fmt.Println(err)
@@ -77,8 +79,9 @@ func node() int {
 	}
 	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 90*time.Second // longer than a site rests whose robots.txt a stopped node did not get
 	opts.Timeout, opts.Shared = time.Second, crawler.NoShared
-	for i := range args.Hosts {
-		to, err := fetch.ParseConnectTo(fmt.Sprintf("h%d.example:80:%s", i, args.Web))
+	opts.Limit = args.Limit
+	for i := range 2 * args.Hosts {
+		to, err := fetch.ParseConnectTo(fmt.Sprintf("%c%d.example:80:%s", "hr"[i%2], i/2, args.Web))
 		if err != nil {
 			fmt.Println(err)
 			return 1
@@ -134,7 +137,12 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		a.end = time.Now()
 		w.all = append(w.all, a)
 	}()
+	// The robots.txt of some hosts is on another host, of another partition.
 	if a.robots {
+		if h, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "h"), ".example")); err == nil && h%4 == 1 {
+			http.Redirect(rw, r, fmt.Sprintf("http://r%d.example/robots.txt", h/8), http.StatusFound)
+			return
+		}
 		http.NotFound(rw, r)
 		return
 	}
@@ -217,7 +225,7 @@ func (r *faultyRun) run(t *testing.T) {
 	dir := t.TempDir()
 	start := func(i int) *process {
 		p := &process{dir: filepath.Join(dir, fmt.Sprintf("node%d.crawl", i)), ended: make(chan struct{})}
-		args, err := json.Marshal(map[string]any{"State": url, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second})
+		args, err := json.Marshal(map[string]any{"State": url, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second, "Limit": r.limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,6 +321,25 @@ func (r *faultyRun) run(t *testing.T) {
 		}
 	}
 	w.check(t, all, waiting(t, url), faults, crashes)
+	if r.limit > 0 {
+		checkLimit(t, url, r.limit, faults)
+	}
+}
+
+// checkLimit fails unless the database has as many pages as the limit, and has granted no more. A
+// kill may have counted a page that was not committed.
+func checkLimit(t *testing.T, url string, limit, faults int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var pages, granted int
+	err = conn.QueryRow(t.Context(), "select (select count(*) from crawl.entry where status between 200 and 299), (select pages from crawl.crawl)").Scan(&pages, &granted)
+	if err != nil || pages > limit || pages < limit-faults || granted != limit {
+		t.Errorf("%d pages in the database, %d granted, the limit is %d; %v", pages, granted, limit, err)
+	}
 }
 
 // waiting returns the URLs that wait for another try, because a node stood still while it fetched
@@ -384,7 +411,7 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults,
 	lost, again := 0, 0
 	for n := range w.total() {
 		u := w.url(n)
-		if written[u] == 0 && !w.below(n, waits) {
+		if written[u] == 0 && !w.below(n, waits) && w.run.limit == 0 {
 			lost++
 			t.Errorf("%s was lost: it was requested %d times", u, times[strings.TrimPrefix(u, "http://")])
 		}
@@ -415,4 +442,11 @@ func TestNodesThatAreKilled(t *testing.T) {
 		r.seed = n
 	}
 	r.run(t)
+}
+
+// With a limit of pages the database has no more pages after kills, and no site gets a request too
+// early or two at once.
+func TestALimitWithNodesThatAreKilled(t *testing.T) {
+	t.Parallel()
+	(&faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, every: 700 * time.Millisecond, seed: 3, limit: 200}).run(t)
 }

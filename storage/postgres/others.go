@@ -54,6 +54,7 @@ func (g *group) addOthers(b *pgx.Batch) {
 			addRequeued(b, o.requeued, g.mine)
 		}
 	}
+	g.addOrders(b)
 }
 
 // owner returns the node that a value belongs to, or "" if it belongs to the whole crawl.

@@ -77,7 +77,8 @@ type node struct {
 	clock   clock
 	session session
 	growths frontier.Growths
-	grown   sync.Mutex // Growths.Put has one caller at a time
+	grown   sync.Mutex    // Growths.Put has one caller at a time
+	told    atomic.Uint64 // the number of the last growth
 
 	ctx       context.Context // ends when the node is closed, or has failed
 	cancel    context.CancelFunc
@@ -87,6 +88,10 @@ type node struct {
 	marks     state.Marks // of all outputs at their last flush; used by the committer
 	finished  []string    // the files that were finished after the last commit: the next one says so
 	numbers   numbers
+	orders    orders
+	credit    credit
+	addresses addresses
+	wishes    wishes
 	known     knownKeys
 
 	// changing is held by the committer, and while news and partitions are taken in, so that only
@@ -394,7 +399,7 @@ func (db *node) release(last state.Last) error {
 		db.putMarks(b, last.Finished, names)
 		b.Queue("update home set open = false, indexed = $2 where name = $1", db.name, last.Index)
 		b.Queue("update part set owner = null where owner = $1", db.id)
-		b.Queue("delete from node where id = $1", db.id)
+		b.Queue("with dead as (delete from node where id = $1 returning *), "+creditBack+" select 1", db.id)
 		return db.send(b)
 	})
 }

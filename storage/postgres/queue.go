@@ -20,6 +20,8 @@ type op struct {
 	digest     string        // the digest of payload
 	payload    *state.Payload
 	requeued   []requeued // entries that Requeue queues again
+	order      []byte     // for all nodes, in JSON; an op with a key may also have an order
+	orderID    int64
 }
 
 // usualBounds limit how much waits for a commit. The number of operations also limits how many
@@ -202,6 +204,7 @@ func (db *node) Grown() <-chan frontier.Growth { return db.growths.C() }
 func (db *node) tell(g frontier.Growth) {
 	db.grown.Lock()
 	defer db.grown.Unlock()
+	g.Number = db.told.Add(1)
 	db.growths.Put(g)
 }
 

@@ -62,14 +62,21 @@ func (db *node) Common() iter.Seq2[frontier.CommonClock, error] {
 	}
 }
 
-// State implements frontier.Backlog. For a site of another node it returns only the name.
+// State implements frontier.Backlog. For a site of another node it returns only the name. It asks only
+// the memory, because a lock of the frontier is held.
 func (db *node) State(name frontier.Site) (frontier.SiteState, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	if s := db.sites[name]; s != nil {
 		return db.state(s), nil
 	}
-	return frontier.SiteState{Site: name}, nil
+	st := frontier.SiteState{Site: name}
+	// Sites of this node that are not in memory have no entries, had no request in this term, and
+	// were due when it began.
+	if p := db.had[partOf(name, db.parts)]; p != nil && !p.leaving {
+		st.Term = p.term
+	}
+	return st, nil
 }
 
 // Fate implements state.Store.

@@ -72,7 +72,7 @@ func TestNodesThatAreRefused(t *testing.T) {
 		want string
 	}{
 		"no server":      {url: "host=/nonexistent user=x dbname=y password=secret", want: `the database "y" of PostgreSQL at /nonexistent`},
-		"another format": {sql: "update crawl.crawl set format = 99", undo: "update crawl.crawl set format = 1", want: "has layout 99, this version reads layout 1"},
+		"another format": {sql: "update crawl.crawl set format = 99", undo: "update crawl.crawl set format = 2", want: "has layout 99, this version reads layout 2"},
 		"other suffixes": {sql: "update crawl.crawl set suffixes = 'old ' || suffixes", undo: "update crawl.crawl set suffixes = substr(suffixes, 5)", want: "another list of public suffixes"},
 		"other options, while a node runs": {
 			sql: "insert into crawl.node (id, name, num, until) values (gen_random_uuid(), 'other', 9, 'infinity')", undo: "delete from crawl.node",

@@ -1,7 +1,7 @@
 package postgres
 
 // format is the number of the layout of the tables. Another number is refused.
-const format = 1
+const format = 2
 
 // partitions is the number of partitions of a new crawl.
 const partitions = 256
@@ -12,18 +12,31 @@ const partitions = 256
 // In queue, kind says why an entry is queued (see the constants of type kind). Its primary key
 // has the order in which entries without a due time are requested. n is the number of an entry:
 // the time at which it was found, in microseconds, and the number of the node that found it.
+//
+// crawl.pages and crawl.bytes are what all nodes together have been granted of the limits of the
+// whole crawl: what was spent, and the credit that nodes still have. node.pages and node.bytes are
+// what the session has spent, of its credit in pages_credit and bytes_credit.
+//
+// part.wish is a partition that must be at the same node for a while, since part.wished.
+//
+// crawl.orders counts the orders; those up to crawl.since are of earlier runs.
 const tables = `
 create schema crawl;
 create table crawl.crawl (
 	id int primary key check (id = 1),
-	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp());
+	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp(),
+	orders bigint not null default 0, since bigint not null default 0,
+	pages bigint not null default 0, bytes bigint not null default 0);
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
-	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1, over bigint not null default -1, verdict smallint not null default 0,
+	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,
+	over bigint not null default -1, verdict smallint not null default 0,
+	starved boolean not null default false, pages bigint not null default 0, bytes bigint not null default 0,
+	pages_credit bigint not null default 0, bytes_credit bigint not null default 0,
 	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);
-create table crawl.part (id int primary key, owner uuid, rest timestamptz) with (fillfactor = 50);
+create table crawl.part (id int primary key, owner uuid, rest timestamptz, wish int, wished timestamptz) with (fillfactor = 50);
 create table crawl.site (
 	part int not null, id bigint not null, name text not null,
 	clocks bytea, spent bytea, fate bytea, ended bigint not null default 0,
@@ -50,6 +63,9 @@ create table crawl.snapshot (
 	primary key (part, site, put));
 create table crawl.body (digest bytea primary key, gzip bytea not null);
 create table crawl.value (node text not null, key text not null, value jsonb not null, primary key (node, key));
+create table crawl.orders (
+	n bigint primary key, id bigint not null unique, node uuid not null, body jsonb not null, given timestamptz not null default clock_timestamp());
+create unlogged table crawl.address (addr text primary key, due timestamptz not null, holder uuid not null, wanted timestamptz) with (fillfactor = 50);
 create table crawl.payload (node text not null, digest text not null, date timestamptz not null, url text not null, primary key (node, digest));
 create table crawl.mark (
 	node text not null, file text not null, finished boolean not null, mark jsonb not null, primary key (node, file))

@@ -75,10 +75,12 @@ func (db *node) fence(b *pgx.Batch) {
 }
 
 // fenceCommit is like fence, for the commit of a group. It counts the commit, and also stops it if
-// the database has lost earlier ones. A group whose answer was lost may be sent again.
-func (db *node) fenceCommit(b *pgx.Batch) {
+// the database has lost earlier ones. After the commit the session has spent what spent says. A
+// group whose answer was lost may be sent again.
+func (db *node) fenceCommit(b *pgx.Batch, spent frontier.Spent) {
 	seq := db.session.seq.Load()
-	b.Queue("with n as (update node set seq = $3 where id = $1 and seq in ($2, $3) returning 1) select 1 / count(*)::int from n", db.id, seq, seq+1)
+	b.Queue("with n as (update node set seq = $3, pages = $4, bytes = $5 where id = $1 and seq in ($2, $3) returning 1) select 1 / count(*)::int from n",
+		db.id, seq, seq+1, spent.Pages, spent.Bytes)
 }
 
 // open begins the session, in place of the one that an earlier process of this node may have: that
@@ -91,7 +93,7 @@ func (db *node) open() error {
 	var now time.Time
 	err := db.retry(func() error {
 		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
-			_, err := tx.Exec(db.ctx, `with dead as (delete from node where name = $1 returning id)
+			_, err := tx.Exec(db.ctx, `with dead as (delete from node where name = $1 returning *), `+creditBack+`
 				update part set owner = null, rest = greatest(rest, clock_timestamp()) where owner in (select id from dead)`, db.name)
 			if err != nil {
 				return err
@@ -107,6 +109,15 @@ func (db *node) open() error {
 				if _, err := tx.Exec(db.ctx, "update site set fate = null where fate is not null"); err != nil {
 					return err
 				}
+				if _, err := tx.Exec(db.ctx, "delete from address where due < clock_timestamp() - interval '1 hour'"); err != nil {
+					return err
+				}
+				if _, err := tx.Exec(db.ctx, "update crawl set since = orders"); err != nil {
+					return err
+				}
+			}
+			if err := tx.QueryRow(db.ctx, "select since from crawl").Scan(&db.orders.heard); err != nil {
+				return err
 			}
 			if _, err := tx.Exec(db.ctx, "insert into home (name, open) values ($1, true) on conflict (name) do update set open = true", db.name); err != nil {
 				return err

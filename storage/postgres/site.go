@@ -136,6 +136,9 @@ func (db *node) learn(ids []siteID) error {
 			return err
 		})
 	})
+	if err == nil {
+		err = db.hearOrders()
+	}
 	if err != nil {
 		return err
 	}

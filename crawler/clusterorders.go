@@ -1,0 +1,184 @@
+package crawler
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A told is what a node tells the other nodes of the crawl. They carry it out. Only the node that
+// tells it writes it into its log.
+type told struct {
+	Order  *Order            `json:",omitempty"`
+	Limits map[string]string `json:",omitempty"` // the limits that were changed, as texts by their names
+	Roots  []string          `json:",omitempty"` // URLs to be added to the scope
+}
+
+// pausing stands for Pause and Resume in unlisted.changes.
+const pausing = "pause"
+
+// unlisted counts, by the name of the limit, the changes by this node that are not yet in the list
+// of all orders. Until they are, earlier orders of other nodes do not take them back. Crawler.mu
+// guards it.
+type unlisted struct{ changes map[string]int }
+
+// put returns a function that sets the limits of the frontier to l. With other nodes, the frontier
+// does not end by itself, because the others may find more for it.
+func (c *Crawler) put(l Limits) func(*frontier.Limits) {
+	return func(f *frontier.Limits) {
+		l.put(c.opts.Concurrency)(f)
+		f.Open = f.Open || c.join != nil
+	}
+}
+
+// share makes the crawl one of several nodes: the returned function begins to work with them. The
+// caller holds mu.
+func (c *Crawler) share(cluster clusterOf) func() {
+	c.unlisted.changes = map[string]int{}
+	return func() {
+		cluster.Hear(c.hear)
+		cluster.Join(joined{c.frontier, c}, c.visits.fetcher.Longest(c.opts.Concurrency))
+	}
+}
+
+// A joined is the frontier of a node, with the limits in force.
+type joined struct {
+	*frontier.Frontier
+	c *Crawler
+}
+
+func (j joined) Limits() frontier.Limits {
+	l := j.c.Limits()
+	return frontier.Limits{Pages: l.Pages, Bytes: l.Bytes, Open: l.Open}
+}
+
+// tell stores a value, unless key is empty, and tells the other nodes, if there are any. The caller
+// knows that the directory is open.
+func (c *Crawler) tell(key string, value any, t told) error {
+	if cluster := c.db.Cluster(); cluster != nil {
+		return cluster.Order(key, value, t)
+	}
+	if key == "" {
+		return nil
+	}
+	return c.db.Put(key, value)
+}
+
+// tellLimits tells the other nodes that this one has changed limits.
+func (c *Crawler) tellLimits(changed map[string]string) error {
+	c.gate.RLock() // so that the directory is not closed meanwhile
+	defer c.gate.RUnlock()
+	c.mu.Lock()
+	closed := c.queue == nil
+	c.mu.Unlock()
+	if closed {
+		return ErrEnded
+	}
+	return c.tell("", nil, told{Limits: changed})
+}
+
+// changed returns the limits that differ, with their new texts.
+func changed(was, is map[string]string) map[string]string {
+	all := map[string]string{}
+	for name, text := range is {
+		if was[name] != text {
+			all[name] = text
+		}
+	}
+	return all
+}
+
+// add counts changes by this node. The caller holds mu.
+func (u *unlisted) add(names map[string]string) {
+	for name := range names {
+		u.changes[name]++
+	}
+}
+
+// hear carries out an order of a node; own says that it is one of this process.
+func (c *Crawler) hear(order []byte, own bool) error {
+	var t told
+	if err := json.Unmarshal(order, &t); err != nil {
+		return fmt.Errorf("crawler: an order of another node: %w", err)
+	}
+	for _, raw := range t.Roots {
+		u, err := frontier.ParseURL(raw)
+		if err == nil && !own {
+			err = safely("Scope", func() { c.opts.Scope.Admit(u) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if own {
+		for name := range t.Limits {
+			c.unlisted.changes[name]--
+		}
+		if t.Order.pauses() {
+			c.unlisted.changes[pausing]--
+		}
+		return nil
+	}
+	if c.stop {
+		return nil
+	}
+	err := c.hearLimits(t.Limits)
+	if t.Order != nil {
+		err = errors.Join(err, c.hearOrder(*t.Order))
+	}
+	if errors.Is(tooLate(err), ErrEnded) {
+		return nil
+	}
+	return err
+}
+
+// hearLimits puts limits in force that another node has changed. The caller holds mu.
+func (c *Crawler) hearLimits(texts map[string]string) error {
+	l := c.limits
+	for name, text := range texts {
+		if c.unlisted.changes[name] > 0 {
+			continue // the change by this node is later
+		}
+		if err := l.set(name, text); err != nil {
+			return fmt.Errorf("crawler: the limit %s, which another node has changed: %w", name, err)
+		}
+	}
+	l.Concurrency = min(l.Concurrency, c.opts.Concurrency)
+	if l == c.limits {
+		return nil
+	}
+	if err := c.frontier.Allow(c.put(l)); err != nil {
+		return err
+	}
+	c.limits = l
+	c.arm()
+	return nil
+}
+
+// hearOrder carries out an order of another node. The caller holds mu.
+func (c *Crawler) hearOrder(o Order) error {
+	same := func(was Order) bool { return was.Do == o.Do && was.Of == o.Of && was.Time.Equal(o.Time) }
+	if slices.ContainsFunc(c.kept, same) {
+		return nil // this node has read it when it began
+	}
+	if !o.pauses() || c.unlisted.changes[pausing] == 0 {
+		err := obey(c.frontier, o)
+		var faster *frontier.FasterError
+		if err != nil && !errors.As(err, &faster) { // a longer pause already applies
+			return err
+		}
+		if o.pauses() {
+			c.paused = o.Do == OrderPause
+		}
+	}
+	c.list(o)
+	return nil
+}
+
+// pauses reports whether o is Pause or Resume.
+func (o *Order) pauses() bool { return o != nil && (o.Do == OrderPause || o.Do == OrderResume) }

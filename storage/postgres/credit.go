@@ -1,0 +1,171 @@
+package postgres
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A credit is what the session of a node may spend of the limits of the whole crawl.
+type credit struct {
+	granted atomic.Pointer[frontier.Spent] // what the frontier may spend; nil: nothing
+	spent   atomic.Pointer[frontier.Spent] // what was committed; nil: nothing
+}
+
+// Credit implements state.Cluster.
+func (db *node) Credit() frontier.Spent { return value(&db.credit.granted) }
+
+func value(p *atomic.Pointer[frontier.Spent]) frontier.Spent {
+	if s := p.Load(); s != nil {
+		return *s
+	}
+	return frontier.Spent{}
+}
+
+// spent returns what the session has spent after the commit of the group.
+func (g *group) spent() frontier.Spent {
+	db := g.db
+	all := value(&db.credit.spent)
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for name, c := range g.sites {
+		if s := db.sites[name]; s != nil {
+			all.Pages += c.Spent.Pages - s.spent.Pages
+			all.Bytes += c.Spent.Bytes - s.spent.Bytes
+		}
+	}
+	return all
+}
+
+// creditBack gives back the credit that the deleted sessions in dead have not spent. If a session
+// has spent more than its credit, the rest is counted now.
+const creditBack = `back as (update crawl c set pages = c.pages - d.pages, bytes = c.bytes - d.bytes
+	from (select sum(pages_credit - pages) as pages, sum(bytes_credit - bytes) as bytes from dead) d where c.id = 1 and d.pages is not null)`
+
+// returned gives back the credit of the session $1, which spends nothing at the moment.
+const returned = `with dead as (select * from node where id = $1 and (pages_credit <> pages or bytes_credit <> bytes)), ` + creditBack + `
+	update node set pages_credit = pages, bytes_credit = bytes where id = $1 and (pages_credit <> pages or bytes_credit <> bytes)`
+
+// A creditor decides when a node asks for credit, and when it gives credit back.
+type creditor struct {
+	most frontier.Spent // the limits at the last look
+
+	// With credit, the frontier was at rest with this verdict. As long as the activity of the
+	// frontier is the same, the verdict is true without credit, too.
+	verdict  error
+	activity uint64
+	since    time.Duration
+
+	before frontier.Spent // spent 5 seconds ago, or less
+	at     time.Duration
+	rate   frontier.Spent // spent in 5 seconds
+}
+
+// verdictFor is how long a verdict is true that depends on the time.
+const verdictFor = 5 * time.Second
+
+// known reports whether the verdict of c is still true.
+func (c *creditor) known(r *frontier.Rest) bool {
+	return c.verdict != nil && c.activity == r.Activity && (!errors.Is(c.verdict, frontier.ErrPatience) || uptime()-c.since < verdictFor)
+}
+
+// settle returns the verdict of a frontier that is at rest, and takes its unused credit from it. It
+// returns nil if the frontier is not at rest after all.
+func (k *keeper) settle(r *frontier.Rest) error {
+	db, c := k.node, &k.credit
+	if most := k.frontier.Limits(); most.Pages == 0 && most.Bytes == 0 {
+		return r.Verdict
+	}
+	if c.known(r) {
+		return c.verdict
+	}
+	granted, spent := db.credit.granted.Load(), value(&db.credit.spent)
+	db.credit.granted.Store(&spent)
+	if again := k.frontier.Rest(); again.Out > 0 || again.Activity != r.Activity {
+		db.credit.granted.Store(granted)
+		return nil
+	}
+	c.verdict = nil
+	if !errors.Is(r.Verdict, frontier.ErrLimit) {
+		c.verdict, c.activity, c.since = r.Verdict, r.Activity, uptime()
+	}
+	return r.Verdict
+}
+
+// Chunks of credit: at least so much, and what the node spends in 5 seconds. No chunk is more than
+// half of what is left, divided by the number of nodes, so that the nodes use up the limit together.
+const (
+	leastPages = 64
+	leastBytes = 4 << 20
+	rateOver   = 5 * time.Second
+)
+
+// borrow asks for credit if the node will soon have none.
+func (k *keeper) borrow() error {
+	db, c := k.node, &k.credit
+	l := k.frontier.Limits()
+	most := frontier.Spent{Pages: l.Pages, Bytes: l.Bytes}
+	if most.Pages == 0 && most.Bytes == 0 {
+		return nil
+	}
+	r := k.frontier.Rest()
+	if c.known(&r) {
+		return nil // it has nothing to fetch
+	}
+	if now := uptime(); now-c.at >= rateOver {
+		c.rate.Pages, c.rate.Bytes = r.Spent.Pages-c.before.Pages, r.Spent.Bytes-c.before.Bytes
+		c.before, c.at = r.Spent, now
+	}
+	chunk := frontier.Spent{Pages: max(leastPages, c.rate.Pages), Bytes: max(leastBytes, c.rate.Bytes)}
+	target := frontier.Spent{Pages: r.Spent.Pages + r.Out + chunk.Pages, Bytes: r.Spent.Bytes + chunk.Bytes}
+	have := db.Credit()
+	enough := (most.Pages == 0 || target.Pages-have.Pages <= chunk.Pages/2) && (most.Bytes == 0 || target.Bytes-have.Bytes <= chunk.Bytes/2)
+	if enough && most == c.most {
+		return nil
+	}
+	var got frontier.Spent
+	var leftPages, leftBytes int64
+	err := db.retry(func() error {
+		b := &pgx.Batch{}
+		db.fence(b)
+		b.Queue(granting, db.id, int64(target.Pages), target.Bytes, int64(most.Pages), most.Bytes).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&got.Pages, &got.Bytes, &leftPages, &leftBytes) })
+		return db.send(b)
+	})
+	if err != nil {
+		return err
+	}
+	c.most = most
+	spent := value(&db.credit.spent)
+	if most.Pages > 0 && leftPages < 0 || most.Bytes > 0 && leftBytes < 0 { // the limit was lowered
+		got = spent
+	}
+	if got == have {
+		return nil
+	}
+	if got.Pages > have.Pages || got.Bytes > have.Bytes {
+		k.idle = false
+	}
+	db.credit.granted.Store(&got)
+	db.tell(frontier.Growth{}) // the frontier looks at the credit
+	return nil
+}
+
+// granting grants credit to the session $1, up to the targets $2 (pages) and $3 (bytes), within the
+// limits $4 and $5 of the whole crawl; 0 is no limit. What sessions have spent beyond their credit
+// counts, too. It returns the credit, and what is left of the limits.
+const granting = `with c as (select pages, bytes from crawl where id = 1 for update),
+	n as (select count(*) filter (where until > clock_timestamp()) as live,
+		coalesce(sum(greatest(pages - pages_credit, 0)), 0)::bigint as pages, coalesce(sum(greatest(bytes - bytes_credit, 0)), 0)::bigint as bytes from node),
+	me as (select pages_credit, bytes_credit, greatest(pages - pages_credit, 0) as pages, greatest(bytes - bytes_credit, 0) as bytes from node where id = $1),
+	f as (select $4::bigint - c.pages - n.pages as pages, $5::bigint - c.bytes - n.bytes as bytes from c, n),
+	g as (select me.pages + case when $4::bigint = 0 then 0 else greatest(0, least($2::bigint - me.pages_credit - me.pages, f.pages, greatest(1, f.pages / (2 * n.live)))) end as pages,
+		me.bytes + case when $5::bigint = 0 then 0 else greatest(0, least($3::bigint - me.bytes_credit - me.bytes, f.bytes, greatest(1, f.bytes / (2 * n.live)))) end as bytes
+		from me, f, n),
+	u as (update crawl set pages = crawl.pages + g.pages, bytes = crawl.bytes + g.bytes from g where crawl.id = 1 and (g.pages > 0 or g.bytes > 0)),
+	w as (update node set pages_credit = pages_credit + g.pages, bytes_credit = bytes_credit + g.bytes, idle = -1, starved = false
+		from g where node.id = $1 and (g.pages > 0 or g.bytes > 0))
+	select me.pages_credit + g.pages, me.bytes_credit + g.bytes, f.pages - g.pages + me.pages, f.bytes - g.bytes + me.bytes from me, g, f`

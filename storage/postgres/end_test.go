@@ -1,0 +1,62 @@
+//go:build unix
+
+package postgres
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A resting frontier has nothing to do, with the limits in limits. Its Rest is of the growth grown.
+type resting struct {
+	mu     sync.Mutex
+	grown  uint64
+	limits frontier.Limits
+	ended  chan error
+}
+
+func (r *resting) Withdraw(context.Context) error { return nil }
+func (r *resting) Limits() frontier.Limits        { return r.limits }
+func (r *resting) End(err error) error {
+	select {
+	case r.ended <- err:
+	default:
+	}
+	return nil
+}
+func (r *resting) Rest() frontier.Rest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return frontier.Rest{Verdict: frontier.ErrEnd, Grown: r.grown}
+}
+
+// A frontier that has not yet taken in what the node has told it is not at rest: the run would end
+// without what has just been found.
+func TestTheRunDoesNotEndBeforeAllIsTakenIn(t *testing.T) {
+	t.Parallel()
+	db := open(t, NewDatabase(t), t.TempDir())
+	defer kill(db)
+	f := &resting{ended: make(chan error, 1)}
+	db.Join(f, time.Minute)
+	rested := func() (n int) {
+		if err := db.pool.QueryRow(db.ctx, "select count(*) from part where owner = $1 and exists (select 1 from node where idle = seq)", db.id).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for deadline := time.Now().Add(2 * newsEvery); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if n := rested(); n > 0 {
+			t.Fatal("the node rests before its partitions are taken in")
+		}
+	}
+	f.mu.Lock()
+	f.grown = 1 << 40
+	f.mu.Unlock()
+	if err := <-f.ended; err != frontier.ErrEnd {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/permesso-crawler/permesso/frontier"
+)
+
+// A visit may need a request to a site of another node, for example because the robots.txt of its
+// site redirects there. Then both partitions come to one node for a while: the one with the higher
+// number goes to the node that has the other one. It changes hands as every partition does, so the
+// site never has two nodes, and all its pauses are kept. The direction is the same if the sites of
+// both partitions need each other, so that the partitions meet.
+//
+// wishes are the pairs of partitions that must meet, with the lower number first.
+type wishes struct {
+	mu    sync.Mutex
+	pairs map[[2]int]bool
+}
+
+// wishFor is how long partitions stay together after the last wish.
+const wishFor = 10 * time.Second
+
+// Want implements state.Cluster.
+func (db *node) Want(from, to frontier.Site) {
+	a, b := partOf(from, db.parts), partOf(to, db.parts)
+	if a == b {
+		return
+	}
+	db.wishes.mu.Lock()
+	defer db.wishes.mu.Unlock()
+	if db.wishes.pairs == nil {
+		db.wishes.pairs = map[[2]int]bool{}
+	}
+	db.wishes.pairs[[2]int{min(a, b), max(a, b)}] = true
+}
+
+// wish writes the wishes of this node into the table of partitions. A partition has one wish at a
+// time; others must be repeated.
+func (db *node) wish() error {
+	db.wishes.mu.Lock()
+	pairs := db.wishes.pairs
+	db.wishes.pairs = nil
+	db.wishes.mu.Unlock()
+	if len(pairs) == 0 {
+		return nil
+	}
+	var low, high []int32
+	for p := range pairs {
+		low, high = append(low, int32(p[0])), append(high, int32(p[1]))
+	}
+	return db.retry(func() error {
+		_, err := db.pool.Exec(db.ctx, `update part p set wish = u.low, wished = clock_timestamp()
+			from (select distinct on (high) low, high from unnest($1::int[], $2::int[]) u(low, high) order by high, low) u
+			where p.id = u.high and (p.wish is null or p.wish = u.low or p.wished < clock_timestamp() - $3::interval)`, low, high, wishFor)
+		return err
+	})
+}
+
+// takeWished takes the free partitions that must meet one of this node.
+const takeWished = `with t as (update part p set owner = $1 from (
+		select p.id from part p join part l on l.id = p.wish
+		where p.owner is null and l.owner = $1 and p.wished > clock_timestamp() - $2::interval for update of p skip locked) f
+	where p.id = f.id returning 1)
+	update node set idle = -1 where id = $1 and exists (select 1 from t)`
+
+// unwished is true for partitions p that need not go to a certain node.
+const unwished = `not exists (select 1 from part l join node n on n.id = l.owner and n.until > clock_timestamp()
+	where l.id = p.wish and p.wished > clock_timestamp() - $3::interval)`
+
+// met reads where the partitions of this node must go. Those in away must go to other nodes, and
+// those in stay must not, because they have met.
+func (db *node) met(tx pgx.Tx) (away, stay map[int]bool, err error) {
+	away, stay = map[int]bool{}, map[int]bool{}
+	rows, err := tx.Query(db.ctx, `select p.id, l.id, p.owner = $1, l.owner = $1 from part p join part l on l.id = p.wish join node n on n.id = l.owner and n.until > clock_timestamp()
+		where p.wished > clock_timestamp() - $2::interval and p.owner is not null and (p.owner = $1 or l.owner = $1)`, db.id, wishFor)
+	if err != nil {
+		return nil, nil, err
+	}
+	var high, low int
+	var hasHigh, hasLow bool
+	_, err = pgx.ForEachRow(rows, []any{&high, &low, &hasHigh, &hasLow}, func() error {
+		if hasHigh && !hasLow {
+			away[high] = true
+		}
+		if hasLow { // the other one is here, or comes here
+			stay[low], stay[high] = true, true
+		}
+		return nil
+	})
+	return away, stay, err
+}
