@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
@@ -132,8 +134,8 @@ func stateOf(dir string) (storage.State, error) {
 		return nil, err
 	}
 	var note struct {
-		State, Host, Database string
-		Port                  uint16
+		State, Host, Database, Ports string
+		Port                         uint16
 	}
 	if err := json.Unmarshal(raw, &note); err != nil {
 		return nil, &storage.DamagedError{Path: path, Err: err}
@@ -142,7 +144,8 @@ func stateOf(dir string) (storage.State, error) {
 		return nil, fmt.Errorf("%s: the state is in %q, which this version does not know", path, note.State)
 	}
 	quoted := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
-	return postgres.New(fmt.Sprintf("host=%s port=%d dbname=%s", quoted(note.Host), note.Port, quoted(note.Database)))
+	ports := cmp.Or(note.Ports, strconv.Itoa(int(note.Port)))
+	return postgres.New(fmt.Sprintf("host=%s port=%s dbname=%s", quoted(note.Host), quoted(ports), quoted(note.Database)))
 }
 
 func exists(into string) error {

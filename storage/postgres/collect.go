@@ -69,6 +69,8 @@ type source struct {
 	tx    pgx.Tx
 	db    *node // decodes rows; it has no connection
 	nodes []state.Node
+	seed  int64
+	acked map[string]time.Time // the last commit of each node, by its name
 
 	committed, restarted time.Time // for state.Maker.Ended
 	killed               bool      // a partition belongs to a node that is dead
@@ -80,7 +82,7 @@ func (d *database) CollectState(ctx context.Context) (state.Source, error) {
 	if err != nil {
 		return nil, d.failed(err)
 	}
-	s := &source{of: d, conn: conn, db: new(node)}
+	s := &source{of: d, conn: conn, db: new(node), acked: map[string]time.Time{}}
 	s.db.clock.same = d.same
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(d.failed(err), s.Close())
@@ -110,8 +112,8 @@ func (s *source) begin(ctx context.Context) (err error) {
 	if !there {
 		return fmt.Errorf("%w of several nodes in it", storage.ErrNoCrawl)
 	}
-	var have, seed int64
-	if err := s.tx.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&have, &s.db.parts, &seed); err != nil {
+	var have int64
+	if err := s.tx.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&have, &s.db.parts, &s.seed); err != nil {
 		return err
 	}
 	if have != format {
@@ -159,6 +161,7 @@ func (s *source) readNodes(ctx context.Context) error {
 		n.Growing, n.Finished = state.Marks{}, state.Marks{}
 		s.nodes = append(s.nodes, n)
 		if committed != nil {
+			s.acked[n.Name] = *committed
 			if t := s.db.clock.local(*committed); t.After(s.committed) {
 				s.committed = t
 			}
@@ -254,7 +257,11 @@ func (s *source) hold(dir string, f *os.File) (string, error) {
 		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s",
 			dir, note.Node, note.Database, note.Host, c.Database, c.Host)
 	}
-	return note.Node, nil
+	a, err := readAcked(dir)
+	if err == nil && a != nil {
+		_, err = a.compare(dir, found{true, s.seed, s.acked[note.Node]}, "", 0)
+	}
+	return note.Node, err
 }
 
 // Close implements state.Source.

@@ -3,10 +3,28 @@
 package postgres
 
 import (
+	"context"
+	"testing"
 	"time"
 
 	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/storage/internal/collect"
 )
 
 // SetLease sets the lease of a node.
 func SetLease(s storage.State, lease time.Duration) { s.(*database).lease = lease }
+
+// Collect makes one crawl of the nodes with the directories dirs.
+func Collect(ctx context.Context, s storage.State, dirs []string, into string) (collect.Result, error) {
+	return s.(*database).Collect(ctx, dirs, into, false)
+}
+
+// Rewind lets the node with the directory dir go on with a database that is older than its files.
+func Rewind(t testing.TB, url, dir string) error {
+	t.Helper()
+	s, err := New(url)
+	if err != nil {
+		return err
+	}
+	return s.(*database).Rewind(dir)
+}

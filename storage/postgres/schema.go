@@ -12,14 +12,18 @@ const partitions = 256
 // In queue, kind says why an entry is queued (see the constants of type kind). Its primary key
 // has the order in which entries without a due time are requested. n is the number of an entry:
 // the time at which it was found, in microseconds, and the number of the node that found it.
+//
+// crawl.timeline is the timeline of the server on which a session began last. node.changes counts
+// the transactions on which the memory of the node relies (see session.changes).
 const tables = `
 create schema crawl;
 create table crawl.crawl (
 	id int primary key check (id = 1),
-	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp());
+	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp(),
+	timeline bigint not null default 0);
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
-	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,
+	until timestamptz not null, seq bigint not null default 0, changes bigint not null default 0, idle bigint not null default -1,
 	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);
