@@ -102,7 +102,7 @@ func (s *source) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	sent := time.Now()
+	sent := uptime()
 	var now time.Time
 	var there bool
 	if err := s.tx.QueryRow(ctx, "select clock_timestamp(), to_regclass('crawl.crawl') is not null").Scan(&now, &there); err != nil {

@@ -97,6 +97,11 @@ func (k *keeper) balance(ctx context.Context) error {
 	var live, mine int
 	var changes int64
 	rests := map[int]*time.Time{}
+	if db.session.sure.Load() {
+		if err := db.retry(db.cutDead); err != nil {
+			return err
+		}
+	}
 	err := db.retry(func() error {
 		clear(rests)
 		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {

@@ -141,9 +141,7 @@ func (d *database) open(dir string, opts state.Options) (opened *node, err error
 	if err := db.home(d); err != nil {
 		return nil, err
 	}
-	config := d.config.Copy()
-	config.ConnConfig.ValidateConnect = db.server.validate(config.ConnConfig.ValidateConnect)
-	if db.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+	if db.pool, err = pgxpool.NewWithConfig(ctx, db.configOf(d)); err != nil {
 		return nil, d.failed(err)
 	}
 	if err := db.load(d); err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/zeebo/xxh3"
 )
 
 // A serverCheck checks each new connection of a node. All connections of a session lead to one
@@ -73,6 +75,48 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (int64, error) {
 }
 
 var errStandby = errors.New("the server is a standby, which cannot be written: name the primary, or all servers (postgres://user@db1,db2/name)")
+
+// configOf returns the configuration of the connections of a node.
+func (db *node) configOf(d *database) *pgxpool.Config {
+	config := d.config.Copy()
+	c := config.ConnConfig
+	c.ValidateConnect = db.server.validate(c.ValidateConnect)
+	c.RuntimeParams["application_name"] = application(c.RuntimeParams["application_name"], db.name)
+	// A node that stands still between two statements of a transaction does not keep its locks.
+	c.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt((db.lease / 2).Milliseconds(), 10)
+	return config
+}
+
+// application returns the name of the connections of a node for the server, which has at most 63
+// bytes. It begins with the name of the program.
+func application(program, node string) string {
+	return fmt.Sprintf("%.40s %016x", program, xxh3.HashString(node))
+}
+
+// cutDead ends the connections of nodes whose leases have ended. A node that stands still, and has
+// sent a part of a transaction, would keep its locks for as long as it stands still, and other
+// nodes could not end its session. The server allows this if the nodes have the same user.
+func (db *node) cutDead() error {
+	rows, err := db.pool.Query(db.ctx, "select name from node where until < clock_timestamp() and id <> $1", db.id)
+	if err != nil {
+		return err
+	}
+	dead, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	program := db.pool.Config().ConnConfig.RuntimeParams["application_name"]
+	program = program[:strings.LastIndexByte(program, ' ')]
+	for i, name := range dead {
+		dead[i] = application(program, name)
+	}
+	_, err = db.pool.Exec(db.ctx, "select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where application_name = any($1) and datname = current_database()", dead)
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "42501" { // not permitted: the node has another user
+		return nil
+	}
+	return err
+}
 
 // onTimeline notes in the database on which timeline sessions begin. The first session on another
 // timeline makes all sites rest their full pause from now: times in the tables are those of the

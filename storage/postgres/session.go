@@ -127,7 +127,7 @@ func (db *node) open() error {
 	if _, err := rand.Read(db.id[:]); err != nil {
 		return err
 	}
-	var sent time.Time
+	var sent time.Duration
 	var now time.Time
 	err := db.retry(func() error {
 		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
@@ -154,7 +154,7 @@ func (db *node) open() error {
 			if _, err := tx.Exec(db.ctx, "insert into home (name, open) values ($1, true) on conflict (name) do update set open = true", db.name); err != nil {
 				return err
 			}
-			sent = time.Now()
+			sent = uptime()
 			return tx.QueryRow(db.ctx, `insert into node (id, name, num, until)
 				select $1, $2, (select min(g) from generate_series(0, $3 - 1) g where not exists (select 1 from node where num = g)), clock_timestamp() + $4
 				returning num, clock_timestamp()`, db.id, db.name, maxNodes, db.lease).Scan(&db.num, &now)
@@ -175,10 +175,10 @@ func (db *node) open() error {
 }
 
 // renewed notes that the database has extended the lease, in the answer to a statement that was
-// sent at sent.
-func (db *node) renewed(sent, now time.Time) {
+// sent at the uptime sent.
+func (db *node) renewed(sent time.Duration, now time.Time) {
 	db.clock.met(sent, now)
-	db.session.until.Store(int64(uptime() - time.Since(sent) + db.lease*19/20))
+	db.session.until.Store(int64(sent + db.lease*19/20))
 	db.session.wake()
 }
 
@@ -217,7 +217,7 @@ func (db *node) renew(ctx context.Context) error {
 			s.steady = uptime()
 		}
 		acknowledged := s.changes.Load()
-		sent := time.Now()
+		sent := uptime()
 		var now time.Time
 		var changes int64
 		one, cancel := context.WithTimeout(ctx, db.lease/2)
