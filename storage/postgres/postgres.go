@@ -388,7 +388,15 @@ func (db *node) Close() error {
 
 // release ends the session: it stores the last marks, and gives the partitions back.
 func (db *node) release(last state.Last) error {
+	tries := 0
 	return db.retry(func() error {
+		if tries++; tries > 1 {
+			var done bool // by the try before, whose answer was lost
+			err := db.pool.QueryRow(db.ctx, "select not open and not exists (select 1 from node where id = $2) from home where name = $1", db.name, db.id).Scan(&done)
+			if done || err != nil {
+				return err
+			}
+		}
 		return db.change(func(b *pgx.Batch) {
 			db.putMarks(b, last.Growing, nil)
 			names := make([]string, 0, len(last.Finished))
