@@ -79,7 +79,13 @@ func Start(settings ...string) (s *Server, err error) {
 	if err := s.do("initdb", "-D", s.data(), "-U", "permesso", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.Dir))
 	}
-	if err := s.Begin(); err != nil {
+	// Other users than permesso need a password.
+	hba := "local all permesso trust\nlocal replication permesso trust\nlocal all all scram-sha-256\n"
+	err = os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(hba), 0o600)
+	if err == nil {
+		err = s.Begin()
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.Dir))
 	}
 	return s, nil

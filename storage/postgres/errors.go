@@ -53,7 +53,7 @@ func (db *node) passes(err error, try int) (time.Duration, error) {
 	switch {
 	case db.ctx.Err() != nil:
 		return -1, state.ErrClosed
-	case errors.Is(err, ErrSession):
+	case errors.Is(err, ErrSession), errors.As(err, new(refusal)):
 		return -1, err
 	case !errors.As(err, &pg):
 		if errors.Is(err, context.Canceled) {

@@ -160,7 +160,7 @@ func (d *database) failed(err error) error {
 		return err
 	}
 	hosts, _ := hostsOf(d.config.ConnConfig)
-	return fmt.Errorf("the state of the crawl is in the database %q of PostgreSQL at %s: %w", d.config.ConnConfig.Database, hosts, err)
+	return fmt.Errorf("the state of the crawl is in the database %q of PostgreSQL at %s: %w%s", d.config.ConnConfig.Database, hosts, err, hint(err))
 }
 
 // load reads what the node must know before Begin. It writes nothing.
@@ -173,8 +173,8 @@ func (db *node) load(d *database) error {
 	if err != nil {
 		return err
 	}
-	if version < 13_00_00 {
-		return fmt.Errorf("the server has version %d; PostgreSQL 13 or newer is needed", version/10000)
+	if err := checkVersion(version); err != nil {
+		return err
 	}
 	db.begun.First, db.marks = true, state.Marks{}
 	db.seed, db.parts = rand.Uint64(), partitions
@@ -335,8 +335,11 @@ func (db *node) create() error {
 		if err == nil {
 			return nil
 		}
+		if try == 3 && already(err) {
+			return fmt.Errorf("%w%s", err, foreign)
+		}
 		if try == 3 || !already(err) {
-			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w", err)
+			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w%s", err, hint(err))
 		}
 	}
 }

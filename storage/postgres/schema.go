@@ -24,7 +24,7 @@ create table crawl.crawl (
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
 	until timestamptz not null, seq bigint not null default 0, changes bigint not null default 0, idle bigint not null default -1,
-	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
+	place text not null default '', began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);
 create table crawl.part (id int primary key, owner uuid, rest timestamptz) with (fillfactor = 50);

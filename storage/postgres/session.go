@@ -131,6 +131,9 @@ func (db *node) open() error {
 	var now time.Time
 	err := db.retry(func() error {
 		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
+			if err := db.onlyHere(tx); err != nil {
+				return err
+			}
 			_, err := tx.Exec(db.ctx, `with dead as (delete from node where name = $1 returning id)
 				update part set owner = null, rest = greatest(rest, clock_timestamp()) where owner in (select id from dead)`, db.name)
 			if err != nil {
@@ -144,7 +147,7 @@ func (db *node) open() error {
 				return err
 			}
 			if nodes >= maxNodes {
-				return fmt.Errorf("the crawl has %d nodes, and no more can join", nodes)
+				return refusal{fmt.Errorf("the crawl has %d nodes, and no more can join", nodes)}
 			}
 			if nodes == 0 { // the first node of a run: sites that the last run has given up are tried again
 				if _, err := tx.Exec(db.ctx, "update site set fate = null where fate is not null"); err != nil {
@@ -155,9 +158,9 @@ func (db *node) open() error {
 				return err
 			}
 			sent = uptime()
-			return tx.QueryRow(db.ctx, `insert into node (id, name, num, until)
-				select $1, $2, (select min(g) from generate_series(0, $3 - 1) g where not exists (select 1 from node where num = g)), clock_timestamp() + $4
-				returning num, clock_timestamp()`, db.id, db.name, maxNodes, db.lease).Scan(&db.num, &now)
+			return tx.QueryRow(db.ctx, `insert into node (id, name, num, until, place)
+				select $1, $2, (select min(g) from generate_series(0, $3 - 1) g where not exists (select 1 from node where num = g)), clock_timestamp() + $4, $5
+				returning num, clock_timestamp()`, db.id, db.name, maxNodes, db.lease, db.place()).Scan(&db.num, &now)
 		})
 	})
 	if err != nil {
