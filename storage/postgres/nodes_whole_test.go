@@ -37,8 +37,9 @@ import (
 type faultyRun struct {
 	nodes, hosts, pages int // pages of each host
 	delay               time.Duration
-	faults, crashes     int // of nodes, and of the server
-	promotions          int // of the standby
+	faults, crashes     int  // of nodes, and of the server
+	promotions          int  // of the standby
+	skewed              bool // the server's clock is three days ahead, and ten minutes more after each promotion
 	every               time.Duration
 	settings            []string // of the server
 	seed                uint64
@@ -58,10 +59,10 @@ func TestMain(m *testing.M) {
 func node() int {
 	ctx := context.Background()
 	var args struct {
-		State, Dir, Web string
-		Hosts           int
-		Delay           time.Duration
-		Lease           time.Duration
+		State, Path, Dir, Web string
+		Hosts                 int
+		Delay                 time.Duration
+		Lease                 time.Duration
 	}
 	if err := json.Unmarshal([]byte(os.Getenv(runNode)), &args); err != nil {
 		fmt.Println(err)
@@ -73,6 +74,9 @@ func node() int {
 		return 1
 	}
 	postgres.SetLease(state, args.Lease)
+	if args.Path != "" {
+		postgres.SetSearchPath(state, args.Path)
+	}
 	opts := crawler.Options{
 		Identity: crawler.Identity{Token: "nodebot", Contact: "https://example.org/nodebot"},
 		Seeds:    []string{"http://h0.example/"}, Scope: crawler.Anywhere(), Dir: args.Dir, State: state,
@@ -225,6 +229,13 @@ func (r *faultyRun) run(t *testing.T) {
 		})
 		url = fmt.Sprintf("host=%s,%s user=permesso dbname=crawl target_session_attrs=read-write", pg.Dir, standby.Dir)
 	}
+	path := ""
+	if r.skewed {
+		execute(t, pg.URL("crawl"), `create schema skew; create function skew.clock_timestamp() returns timestamptz language sql as $$
+			select pg_catalog.clock_timestamp() + interval '3 days'
+				+ interval '10 minutes' * ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int $$`)
+		path = "skew, crawl, pg_catalog"
+	}
 	w := &web{run: r, open: map[string]int{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -238,7 +249,7 @@ func (r *faultyRun) run(t *testing.T) {
 	dir := t.TempDir()
 	start := func(i int) *process {
 		p := &process{dir: filepath.Join(dir, fmt.Sprintf("node%d.crawl", i)), ended: make(chan struct{})}
-		args, err := json.Marshal(map[string]any{"State": url, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second})
+		args, err := json.Marshal(map[string]any{"State": url, "Path": path, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -503,11 +514,11 @@ func TestAServerThatForgetsCommits(t *testing.T) {
 	r.run(t)
 }
 
-// A standby that lags is promoted when its primary is killed: the nodes, which name both servers,
-// notice it and start again, and nothing is lost.
+// A standby that lags, and whose clock is ahead, is promoted when its primary is killed: the nodes,
+// which name both servers, notice it and start again, and nothing is lost or early.
 func TestAStandbyThatIsPromoted(t *testing.T) {
 	t.Parallel()
-	r := &faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 1, promotions: 2, every: time.Second, seed: 3}
+	r := &faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 1, promotions: 2, skewed: true, every: time.Second, seed: 3}
 	r.longer()
 	r.run(t)
 }
