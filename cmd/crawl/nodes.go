@@ -45,5 +45,8 @@ func hasPassword(state string) bool {
 			return true
 		}
 	}
-	return strings.Contains(state, "password")
+	// A URL with several hosts may not be one that package url reads.
+	_, rest, _ := strings.Cut(state, "://")
+	user, _, ok := strings.Cut(rest, "@")
+	return ok && strings.Contains(user, ":") || strings.Contains(state, "password")
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -96,12 +97,11 @@ func node() int {
 	if err == nil {
 		err = c.Run(ctx, nil)
 	}
-	var ends *pgconn.PgError
 	switch {
 	case errors.Is(err, postgres.ErrSession):
 		fmt.Println("again:", err)
 		return 3
-	case errors.As(err, new(*pgconn.ConnectError)), errors.As(err, &ends) && strings.HasPrefix(ends.Code, "57P"):
+	case away(err):
 		fmt.Println("again:", err)
 		return 4
 	case err != nil:
@@ -109,6 +109,13 @@ func node() int {
 		return 1
 	}
 	return 0
+}
+
+// away reports whether err says that the server cannot be reached.
+func away(err error) bool {
+	var ends *pgconn.PgError
+	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, &ends) && strings.HasPrefix(ends.Code, "57P") ||
+		errors.As(err, new(*net.OpError)) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // An asked is a request that the web has answered.
