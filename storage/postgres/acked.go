@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -19,22 +20,55 @@ import (
 // ackedFile is the name of the file in which a node notes what the database has acknowledged.
 const ackedFile = "acked.json"
 
-// maxForgotten is how much a database may have lost of what it has acknowledged, as the time between
-// two commits, so that a node goes on by itself. A crash and a failover lose seconds or minutes; a
+// maxForgotten is how much a database may have lost of what it has acknowledged, as the time in
+// which a node has made the commits, so that the node goes on by itself. The time is by the clock
+// of the node: that of the database may be another one after a failover. A crash and a failover lose seconds or minutes; a
 // backup that was restored, or another database, lacks hours.
 const maxForgotten = 10 * time.Minute
 
-// acked is the contents of ackedFile. Its times are those of the database.
+// acked is the contents of ackedFile.
 type acked struct {
 	Seed      int64       `json:"seed"`               // of the crawl
 	System    string      `json:"system,omitempty"`   // the server's identifier, if it can be known
 	Timeline  int64       `json:"timeline,omitempty"` // of the server, if it can be known
 	Open      bool        `json:"open"`               // a session was begun and not ended
 	Seq       int64       `json:"seq"`                // of the last commit of the session
-	Began     time.Time   `json:"began"`              // first commit of the node
-	Committed time.Time   `json:"committed"`          // last commit of the node
+	Committed time.Time   `json:"committed"`          // last commit of the node, by the clock of the database
+	At        time.Time   `json:"at"`                 // the same, by the clock of the node
+	Recent    []ackedAt   `json:"recent"`             // some commits of the last minutes, and one that is older than maxForgotten, or the first
 	Marks     state.Marks `json:"marks"`              // of the files that grew at the last commit
 	Rewind    bool        `json:"rewind,omitempty"`   // the user has allowed to go on with a database that lacks more
+}
+
+// An ackedAt is a commit, by the clocks of the database and of the node.
+type ackedAt struct {
+	Committed time.Time `json:"committed"`
+	At        time.Time `json:"at"`
+}
+
+// recentEvery is the time between two commits in acked.Recent.
+const recentEvery = 30 * time.Second
+
+// committed notes a commit.
+func (a *acked) committed(committed, at time.Time) {
+	a.Committed, a.At = committed, at
+	if n := len(a.Recent); n == 0 || at.Sub(a.Recent[n-1].At).Abs() >= recentEvery {
+		a.Recent = append(a.Recent, ackedAt{committed, at})
+	}
+	for len(a.Recent) > 1 && at.Sub(a.Recent[1].At) > maxForgotten {
+		a.Recent = a.Recent[1:]
+	}
+}
+
+// lacks returns how long the node has worked since the last commit that the database has. If that is
+// much longer than maxForgotten, the result may be less, but is more than maxForgotten.
+func (a *acked) lacks(committed time.Time) time.Duration {
+	for _, r := range a.Recent {
+		if r.Committed.After(committed) {
+			return a.At.Sub(r.At)
+		}
+	}
+	return 0 // only commits of the last recentEvery
 }
 
 // readAcked reads the note in dir. It returns nil if there is none, or if it was not written
@@ -104,11 +138,7 @@ func (a *acked) compare(dir string, f found, system string, timeline int64) (for
 	case !f.committed.Before(a.Committed):
 		return false, nil
 	}
-	lacks := a.Committed.Sub(f.committed)
-	if f.committed.IsZero() {
-		lacks = a.Committed.Sub(a.Began)
-	}
-	if lacks <= maxForgotten {
+	if a.lacks(f.committed) <= maxForgotten {
 		return true, nil
 	}
 	has := "nothing of this node"
@@ -138,15 +168,14 @@ func (db *node) remember(ctx context.Context, f found) error {
 	if !f.tables && !a.Rewind {
 		db.seed = uint64(a.Seed) // the nodes of the crawl find each other again
 	}
-	db.acked.Began, db.acked.Committed = a.Began, a.Committed
+	db.acked.Committed, db.acked.At, db.acked.Recent = a.Committed, a.At, a.Recent
 	db.begun.Unclean = db.begun.Unclean || a.Open
 	if !forgot {
 		return nil
 	}
 	db.begun.Unclean = true
-	if db.acked.Committed = f.committed; f.committed.IsZero() {
-		db.acked.Began = f.committed
-	}
+	db.acked.Committed, db.acked.At = f.committed, time.Time{}
+	db.acked.Recent = slices.DeleteFunc(slices.Clone(a.Recent), func(r ackedAt) bool { return r.Committed.After(f.committed) })
 	db.forgotten = &state.Forgotten{Acked: a.Marks, Finished: state.Marks{}}
 	if !f.tables {
 		return nil
@@ -181,10 +210,7 @@ func (db *node) acknowledge(committed time.Time, marks state.Marks, open bool) e
 	a := &db.acked
 	a.Seed, a.Seq, a.Open, a.Marks = int64(db.seed), db.session.seq.Load(), open, maps.Clone(marks)
 	if !committed.IsZero() {
-		a.Committed = committed
-		if a.Began.IsZero() {
-			a.Began = committed
-		}
+		a.committed(committed, time.Now())
 	}
 	return a.write(db.dir)
 }

@@ -13,7 +13,18 @@ import (
 func TestADatabaseThatIsOlderThanTheFiles(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	was := acked{Seed: 7, System: "1", Timeline: 2, Began: at.Add(-24 * time.Hour), Committed: at}
+	here := at.Add(-3 * time.Hour) // the clock of the node
+	was := acked{Seed: 7, System: "1", Timeline: 2}
+	young := was
+	for ago := 24 * time.Hour; ago >= 0; ago -= time.Second {
+		was.committed(at.Add(-ago), here.Add(-ago))
+		if ago <= time.Minute {
+			young.committed(at.Add(-ago), here.Add(-ago))
+		}
+	}
+	if n := len(was.Recent); n > 25 {
+		t.Errorf("%d commits are noted", n)
+	}
 	for name, test := range map[string]struct {
 		f        found
 		system   string
@@ -29,7 +40,7 @@ func TestADatabaseThatIsOlderThanTheFiles(t *testing.T) {
 		"a standby was promoted":        {f: found{true, 7, at}, system: "1", timeline: 3},
 		"a crash":                       {f: found{true, 7, at.Add(-time.Second)}, system: "1", timeline: 2, forgot: true},
 		"ten minutes":                   {f: found{true, 7, at.Add(-maxForgotten)}, timeline: 3, forgot: true},
-		"more than ten minutes":         {f: found{true, 7, at.Add(-maxForgotten - 1)}, timeline: 3, refused: "its last commit of 2026-03-01T11:49:59Z, and has acknowledged one of 2026-03-01T12:00:00Z", rewound: true},
+		"more than ten minutes":         {f: found{true, 7, at.Add(-maxForgotten - time.Minute)}, timeline: 3, refused: "its last commit of 2026-03-01T11:49:00Z, and has acknowledged one of 2026-03-01T12:00:00Z", rewound: true},
 		"hours, on another server":      {f: found{true, 7, at.Add(-5 * time.Hour)}, system: "3", timeline: 1, refused: "its identifier is 3, not 1", rewound: true},
 		"no commit of a young node":     {f: found{tables: true, seed: 7}, young: true, forgot: true},
 		"no commit of an old node":      {f: found{tables: true, seed: 7}, refused: "nothing of this node", rewound: true},
@@ -43,7 +54,7 @@ func TestADatabaseThatIsOlderThanTheFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := was
 			if test.young {
-				a.Began = at.Add(-time.Minute)
+				a = young
 			}
 			forgot, err := a.compare("n.crawl", test.f, test.system, test.timeline)
 			switch {

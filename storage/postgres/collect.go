@@ -258,8 +258,12 @@ func (s *source) hold(dir string, f *os.File) (string, error) {
 			dir, note.Node, note.Database, note.Host, c.Database, c.Host)
 	}
 	a, err := readAcked(dir)
+	forgot := false
 	if err == nil && a != nil {
-		_, err = a.compare(dir, found{true, s.seed, s.acked[note.Node]}, "", 0)
+		forgot, err = a.compare(dir, found{true, s.seed, s.acked[note.Node]}, "", 0)
+	}
+	if forgot {
+		err = fmt.Errorf("the database has lost the last commits of the node in %s: run the node again, and then collect", dir)
 	}
 	return note.Node, err
 }

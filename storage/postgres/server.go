@@ -52,11 +52,13 @@ func (s *serverCheck) validate(before pgconn.ValidateConnectFunc) pgconn.Validat
 	}
 }
 
+// timelineNow is an expression for the timeline of the server, which must not be a standby.
+const timelineNow = "('x' || substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
+
 // timelineOf returns the timeline of a server, or 0 if it cannot be known because the server does
 // not allow to ask. The error says that the server is a standby, or that the connection broke.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (int64, error) {
-	results, err := conn.Exec(ctx, `select case when pg_catalog.pg_is_in_recovery() then '' else
-		substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8) end`).ReadAll()
+	results, err := conn.Exec(ctx, "select case when pg_catalog.pg_is_in_recovery() then 0 else "+timelineNow+" end").ReadAll()
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "0A000" || pg.Code == "42501" || pg.Code == "42883") {
 		return 0, nil // not supported, not permitted, not there
@@ -67,11 +69,11 @@ func timelineOf(ctx context.Context, conn *pgconn.PgConn) (int64, error) {
 	if len(results) == 0 || len(results[0].Rows) == 0 {
 		return 0, nil
 	}
-	text := string(results[0].Rows[0][0])
-	if text == "" {
-		return 0, errStandby
+	timeline, err := strconv.ParseInt(string(results[0].Rows[0][0]), 10, 64)
+	if err == nil && timeline == 0 {
+		err = errStandby
 	}
-	return strconv.ParseInt(text, 16, 64)
+	return timeline, err
 }
 
 var errStandby = errors.New("the server is a standby, which cannot be written: name the primary, or all servers (postgres://user@db1,db2/name)")

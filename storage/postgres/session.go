@@ -224,11 +224,18 @@ func (db *node) renew(ctx context.Context) error {
 		var now time.Time
 		var changes int64
 		one, cancel := context.WithTimeout(ctx, db.lease/2)
-		err := db.pool.QueryRow(one, "update node set until = clock_timestamp() + $2 where id = $1 returning clock_timestamp(), changes", db.id, db.lease).Scan(&now, &changes)
+		timeline, known := int64(0), db.server.timeline.Load()
+		ask := "0"
+		if known != 0 { // the server allows to ask
+			ask = timelineNow
+		}
+		err := db.pool.QueryRow(one, "update node set until = clock_timestamp() + $2 where id = $1 returning clock_timestamp(), changes, "+ask, db.id, db.lease).Scan(&now, &changes, &timeline)
 		cancel()
 		switch {
 		case err == nil && changes < acknowledged:
 			return fmt.Errorf("the database has lost transactions: it has acknowledged %d of this session, and has %d: %w", acknowledged, changes, ErrSession)
+		case err == nil && timeline != known: // a pool of connections has led this one to another server
+			return fmt.Errorf("a standby was promoted (timeline %d after %d): %w", timeline, known, ErrSession)
 		case err == nil:
 			db.renewed(sent, now)
 			s.sure.Store(uptime()-s.steady > db.lease*3/2)

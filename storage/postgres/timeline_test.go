@@ -60,6 +60,21 @@ func TestSitesRestAfterAPromotion(t *testing.T) {
 	}
 }
 
+// A pool of connections between the node and the server can lead the same connection to another
+// server: the renewal of the lease finds it.
+func TestARenewalFindsAnotherTimeline(t *testing.T) {
+	t.Parallel()
+	db := open(t, NewDatabase(t), t.TempDir())
+	defer kill(db)
+	if err := db.renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db.server.timeline.Add(-2)
+	if err := db.renew(t.Context()); !errors.Is(err, ErrSession) {
+		t.Error(err)
+	}
+}
+
 // A session does not go on with a server on another timeline: a later one has lost commits, perhaps,
 // and an earlier one is an old primary.
 func TestASessionHasOneTimeline(t *testing.T) {
