@@ -204,6 +204,15 @@ func (db *node) system(ctx context.Context) (system string) {
 // Forgotten implements state.Forgetful.
 func (db *node) Forgotten() *state.Forgotten { return db.forgotten }
 
+// ForgottenIn returns the directory to which Open has copied what the database has forgotten, or ""
+// if it has copied nothing.
+func (db *node) ForgottenIn() string {
+	if db.forgotten == nil {
+		return ""
+	}
+	return db.forgotten.Into
+}
+
 // acknowledge notes what the database has acknowledged: a commit at the given time of its clock, or
 // the zero time if it was none.
 func (db *node) acknowledge(committed time.Time, marks state.Marks, open bool) error {

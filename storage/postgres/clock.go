@@ -32,7 +32,7 @@ func (c *clock) remote(t time.Time) time.Time {
 		return t
 	}
 	// If t has a reading of the monotonic clock, the difference is by that clock.
-	in := t.Sub(time.Now())
+	in := time.Until(t)
 	there := time.Unix(0, c.upper.Load()+int64(uptime())) // read after time.Now: never too early
 	return there.Add(in + time.Microsecond - 1).Truncate(time.Microsecond)
 }
