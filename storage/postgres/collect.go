@@ -252,14 +252,18 @@ func (s *source) hold(dir string, f *os.File) (string, error) {
 		return "", err
 	}
 	c := s.of.config.ConnConfig
-	known := slices.ContainsFunc(s.nodes, func(n state.Node) bool { return n.Name == note.Node })
-	if note.Database != c.Database || !known {
-		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s",
-			dir, note.Node, note.Database, note.Host, c.Database, c.Host)
-	}
 	a, err := readAcked(dir)
-	forgot := false
-	if err == nil && a != nil {
+	if err != nil {
+		return "", err
+	}
+	known := slices.ContainsFunc(s.nodes, func(n state.Node) bool { return n.Name == note.Node })
+	if note.Database != c.Database || !known && (a == nil || a.Seed != s.seed) {
+		hosts, _ := hostsOf(c)
+		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s",
+			dir, note.Node, note.Database, note.Host, c.Database, hosts)
+	}
+	forgot := !known
+	if known && a != nil {
 		forgot, err = a.compare(dir, found{true, s.seed, s.acked[note.Node]}, "", 0)
 	}
 	if forgot {

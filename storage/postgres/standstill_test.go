@@ -64,7 +64,7 @@ func TestANodeThatStandsStillInATransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			still(t, conn)
-			db := openFor(t, url, time.Second)
+			db := openFor(t, url, 400*time.Millisecond)
 			take(t, db) // ends when it has all partitions
 			kill(db)
 			dead.Abandon()
