@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -63,10 +64,12 @@ func (db *node) place() string {
 
 // onlyHere returns an error if this node has a session in another place: then the directory was
 // copied, and two processes would make requests to the same sites.
-func (db *node) onlyHere(tx pgx.Tx) error {
+func (db *node) onlyHere(in interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}) error {
 	var place string
 	var until time.Time
-	err := tx.QueryRow(db.ctx, "select place, until from node where name = $1 and place <> $2 and until > clock_timestamp()", db.name, db.place()).Scan(&place, &until)
+	err := in.QueryRow(db.ctx, "select place, until from node where name = $1 and place <> $2 and until > clock_timestamp()", db.name, db.place()).Scan(&place, &until)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

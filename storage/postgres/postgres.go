@@ -184,6 +184,9 @@ func (db *node) load(d *database) error {
 	if err := db.check(ctx, d.config.ConnConfig.Database); err != nil {
 		return err
 	}
+	if err := db.onlyHere(db.pool); err != nil { // before the files are checked, which that node changes
+		return err
+	}
 	has := found{tables: true, seed: int64(db.seed)}
 	var open bool
 	var committed *time.Time
