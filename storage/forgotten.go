@@ -25,8 +25,8 @@ func forgottenBy(st state.Store) *state.Forgotten {
 	return nil
 }
 
-// withoutForgotten returns the marks in known that checkFiles checks. A WARC file that was full, and
-// was given its final name after the commits that were forgotten, is longer than its mark;
+// withoutForgotten returns the marks in known that checkFiles checks. A WARC file that was full,
+// and was given its final name after the commits that were forgotten, is longer than its mark;
 // putAside truncates it.
 func withoutForgotten(dir string, known state.Marks, f *state.Forgotten) state.Marks {
 	if f == nil {

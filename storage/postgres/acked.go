@@ -20,10 +20,10 @@ import (
 // ackedFile is the name of the file in which a node notes what the database has acknowledged.
 const ackedFile = "acked.json"
 
-// maxForgotten is how much a database may have lost of what it has acknowledged, as the time in
-// which a node has made the commits, so that the node goes on by itself. The time is by the clock
-// of the node: that of the database may be another one after a failover. A crash and a failover lose seconds or minutes; a
-// backup that was restored, or another database, lacks hours.
+// maxForgotten limits how much a database may have lost of what it has acknowledged so that a node
+// goes on by itself: the time in which the node has made these commits, by the clock of the node,
+// because the clock of the database may be another one after a failover. A crash and a failover
+// lose seconds or minutes; a backup that was restored lacks hours.
 const maxForgotten = 10 * time.Minute
 
 // acked is the contents of ackedFile.
@@ -60,8 +60,8 @@ func (a *acked) committed(committed, at time.Time) {
 	}
 }
 
-// lacks returns how long the node has worked since the last commit that the database has. If that is
-// much longer than maxForgotten, the result may be less, but is more than maxForgotten.
+// lacks returns how long the node has worked since the last commit that the database has. If that
+// is much longer than maxForgotten, the result may be less, but is more than maxForgotten.
 func (a *acked) lacks(committed time.Time) time.Duration {
 	for _, r := range a.Recent {
 		if r.Committed.After(committed) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A database that lacks seconds of what it has acknowledged has had a crash, and the node goes on; one
-// that lacks hours, or is another one, is refused, except if the user has allowed it.
+// A database that lacks seconds of what it has acknowledged has had a crash, and the node goes on;
+// one that lacks hours, or is another one, is refused, except if the user has allowed it.
 func TestADatabaseThatIsOlderThanTheFiles(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -118,8 +118,8 @@ func age(t *testing.T, dir string) {
 	}
 }
 
-// After a backup of the database was restored, a node goes on by itself if only the last minutes are
-// missing. Otherwise it is refused, and nothing is changed, until the user allows it. What the
+// After a backup of the database was restored, a node goes on by itself if only the last minutes
+// are missing. Otherwise it is refused, and nothing is changed, until the user allows it. What the
 // database lacks is fetched again, and what the node has of it is kept.
 func TestABackupThatIsRestored(t *testing.T) {
 	t.Parallel()

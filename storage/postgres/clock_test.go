@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Two nodes whose clocks differ hand over a time: the second never has it earlier than the first, and
-// later by the times of two round trips at most.
+// Two nodes whose clocks differ hand over a time: the second never has it earlier than the first,
+// and later by the times of two round trips at most.
 func TestATimeThatIsHandedOver(t *testing.T) {
 	t.Parallel()
 	const trip = 50 * time.Millisecond

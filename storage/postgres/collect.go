@@ -194,8 +194,8 @@ func (s *source) readNodes(ctx context.Context) error {
 	return err
 }
 
-// readRests finds out whether nodes did not give their sites back, and until when they may have made
-// requests.
+// readRests finds out whether nodes did not give their sites back, and until when they may have
+// made requests.
 func (s *source) readRests(ctx context.Context) error {
 	var rest *time.Time
 	if err := s.tx.QueryRow(ctx, "select coalesce(bool_or(owner is not null), false), max(rest) from part").Scan(&s.killed, &rest); err != nil {

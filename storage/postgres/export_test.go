@@ -29,8 +29,8 @@ func Rewind(t testing.TB, url, dir string) error {
 	return s.(*database).Rewind(dir)
 }
 
-// SetSearchPath sets the schemas in which names are found. One that is before pg_catalog can replace
-// functions.
+// SetSearchPath sets the schemas in which names are found. One that is before pg_catalog can
+// replace functions.
 func SetSearchPath(s storage.State, path string) {
 	s.(*database).config.ConnConfig.RuntimeParams["search_path"] = path
 }

@@ -33,10 +33,11 @@ type database struct {
 const usualLease = 15 * time.Second
 
 // New returns the state of the crawl in a database, for crawler.Options.State. The string url is a
-// connection string of PostgreSQL, as a URL (postgres://user@host/name) or as words
-// (host=... dbname=...); what it leaves out comes from the environment variables of PostgreSQL. One
-// database has one crawl. If it names several hosts, they are the primary and its standbys, and the
-// node uses the one that can be written. New does not connect. It returns an error if url cannot be read.
+// connection string of PostgreSQL, as a URL (postgres://user@host/name) or as words (host=...
+// dbname=...); what it leaves out comes from the environment variables of PostgreSQL. One database
+// has one crawl. If it names several hosts, they are the primary and its standbys, and the node
+// uses the one that can be written. New does not connect. It returns an error if url cannot be
+// read.
 func New(url string) (storage.State, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {

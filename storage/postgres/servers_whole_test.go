@@ -136,8 +136,8 @@ func TestAUserWithOneConnection(t *testing.T) {
 	}
 }
 
-// A standby is refused as long as it is one. With several hosts the node finds the primary, whichever
-// is first, and collects from it.
+// A standby is refused as long as it is one. With several hosts the node finds the primary,
+// whichever is first, and collects from it.
 func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
 	primary, err := pgtest.Start("fsync=off")
@@ -183,8 +183,8 @@ func TestSeveralHosts(t *testing.T) {
 	}
 }
 
-// The directory of a node that runs was copied: the copy is refused, because two processes would make
-// requests to the same sites.
+// The directory of a node that runs was copied: the copy is refused, because two processes would
+// make requests to the same sites.
 func TestTheCopyOfADirectory(t *testing.T) {
 	t.Parallel()
 	url, dir := postgres.NewDatabase(t), filepath.Join(t.TempDir(), "node.crawl")

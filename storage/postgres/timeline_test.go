@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// After the promotion of a standby all sites rest, also those of nodes that gave them back: the clocks
-// in the tables are those of another server.
+// After the promotion of a standby all sites rest, also those of nodes that gave them back: the
+// clocks in the tables are those of another server.
 func TestSitesRestAfterAPromotion(t *testing.T) {
 	t.Parallel()
 	for name, promoted := range map[string]bool{"the same server": false, "a promoted one": true} {
@@ -75,8 +75,8 @@ func TestARenewalFindsAnotherTimeline(t *testing.T) {
 	}
 }
 
-// A session does not go on with a server on another timeline: a later one has lost commits, perhaps,
-// and an earlier one is an old primary.
+// A session does not go on with a server on another timeline: a later one has lost commits,
+// perhaps, and an earlier one is an old primary.
 func TestASessionHasOneTimeline(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]int64{"an old primary": 1, "a promoted standby": -2} {
