@@ -257,13 +257,17 @@ func (s *source) hold(dir string, f *os.File) (string, error) {
 		return "", err
 	}
 	known := slices.ContainsFunc(s.nodes, func(n state.Node) bool { return n.Name == note.Node })
-	if note.Database != c.Database || !known && (a == nil || a.Seed != s.seed) {
+	if note.Database != c.Database || !known {
 		hosts, _ := hostsOf(c)
-		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s",
-			dir, note.Node, note.Database, note.Host, c.Database, hosts)
+		mend := ""
+		if a != nil && a.Seed == s.seed {
+			mend = "; if the database has lost the node, run it again, and then collect"
+		}
+		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s%s",
+			dir, note.Node, note.Database, note.Host, c.Database, hosts, mend)
 	}
-	forgot := !known
-	if known && a != nil {
+	forgot := false
+	if a != nil {
 		forgot, err = a.compare(dir, found{true, s.seed, s.acked[note.Node]}, "", 0)
 	}
 	if forgot {
