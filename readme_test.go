@@ -167,7 +167,7 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 
 // Each row of the tables of promises names the tests that fail if the promise is broken.
 func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
-	const versions = "docs/reference/versions.md"
+	const versions, machines = "docs/reference/versions.md", "docs/guide/machines.md"
 	tests := map[string]bool{}
 	eachFile(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {
@@ -176,20 +176,23 @@ func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
 			}
 		}
 	})
-	for heading, least := range map[string]int{"What stays": 8, "Newer and older": 6, "Change the version": 5} {
-		rows := regexp.MustCompile(`(?m)^\| .* \|$`).FindAllString(section(t, versions, heading), -1)
-		if len(rows)-1 < least { // without the heading of the table
-			t.Errorf("%s, %s: %d promises", versions, heading, len(rows)-1)
+	for _, at := range []struct {
+		document, heading string
+		least             int
+	}{{versions, "What stays", 8}, {versions, "Newer and older", 6}, {versions, "Change the version", 5}, {machines, "When something fails", 18}} {
+		rows := regexp.MustCompile(`(?m)^\| .* \|$`).FindAllString(section(t, at.document, at.heading), -1)
+		if len(rows)-1 < at.least { // without the heading of the table
+			t.Errorf("%s, %s: %d promises", at.document, at.heading, len(rows)-1)
 		}
 		for _, row := range rows[1:] {
 			cells := strings.Split(strings.Trim(row, "|"), "|")
 			named := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[len(cells)-1], -1)
 			if len(named) == 0 {
-				t.Errorf("%s: this promise names no test:\n\t%s", versions, row)
+				t.Errorf("%s: this promise names no test:\n\t%s", at.document, row)
 			}
 			for _, name := range named {
 				if _, err := os.Stat(name[1]); !tests[name[1]] && (err != nil || !strings.HasPrefix(name[1], ".ci/")) {
-					t.Errorf("%s: %s is no test:\n\t%s", versions, name[1], row)
+					t.Errorf("%s: %s is no test:\n\t%s", at.document, name[1], row)
 				}
 			}
 		}

@@ -24,6 +24,9 @@ func (c *Crawler) logBegin() error {
 			notes = append(notes, "committed:"+micro(at))
 		}
 	}
+	if f, ok := c.db.Cluster().(interface{ ForgottenIn() string }); ok && f.ForgottenIn() != "" {
+		c.opts.Logger.Warn("the database has lost its last commits: their URLs are fetched again, and their pages and records are kept", "dir", f.ForgottenIn())
+	}
 	if lost := c.db.LostLog(); lost > 0 {
 		c.opts.Logger.Warn("the log of requests was removed or cut since the last run: it proves nothing of that time", "file", c.db.Log().Name(), "bytes lost", lost)
 		notes = append(notes, "lost:"+strconv.FormatInt(lost, 10))

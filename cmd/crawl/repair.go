@@ -9,6 +9,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -19,8 +20,8 @@ import (
 
 // repairFlags are the flags of crawl repair.
 type repairFlags struct {
-	dryRun, yes, json, moved bool
-	temp                     string
+	dryRun, yes, json, moved, rewind bool
+	temp                             string
 }
 
 func (p *program) repairCommand() *cobra.Command {
@@ -41,7 +42,12 @@ command; a full disk changes nothing. A crawl that is not damaged is not changed
 
 If state.db cannot be read, nothing is repaired: the archive, pages and links can still
 be read and exported, but no run can go on. No crawl may run in the directory. The
-command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.`,
+command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
+
+With --rewind, DIR is the directory of a node of a crawl on several machines whose database
+is older than its files, because a backup was restored. The next crawl run then goes on
+with that database: it fetches again what the database lacks, and keeps what the node has
+of it in DIR/forgotten-*.`,
 		Example: `  crawl repair --dry-run news.crawl
   crawl repair news.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +56,8 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 				return exit.Usagef("crawl repair takes one argument, the directory of a crawl")
 			case !crawldir.Exists(args[0]):
 				return crawldir.Missing(args[0])
+			case f.rewind:
+				return p.rewind(args[0], f)
 			case crawldir.Newest(args[0]) != "":
 				return crawldir.NoCrawl(args[0])
 			}
@@ -61,6 +69,7 @@ command exits with 6 if something stays damaged. Docs: docs/reference/repair.md.
 	flags.BoolVar(&f.yes, "yes", false, "do not ask")
 	flags.BoolVar(&f.json, "json", false, "print what was done as a JSON object")
 	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: their records are not lost")
+	flags.BoolVar(&f.rewind, "rewind", false, "let a node go on with a database that is older than its files")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 300 bytes a URL (default: the system's)")
 	return cmd
 }
@@ -102,6 +111,25 @@ func (p *program) repair(ctx context.Context, dir string, f repairFlags) (err er
 		return err
 	}
 	return p.repaired(dir, r, f)
+}
+
+// rewind lets a node go on with a database that is older than its files.
+func (p *program) rewind(dir string, f repairFlags) error {
+	if f != (repairFlags{rewind: true}) {
+		return exit.Usagef("--rewind takes no other flag: it changes no output, and deletes nothing")
+	}
+	state, err := nodes.StateOf(dir)
+	if err != nil {
+		return err
+	}
+	node, ok := state.(interface{ Rewind(dir string) error })
+	if !ok {
+		return errors.New("this state is not that of several machines")
+	}
+	if err := node.Rewind(dir); err != nil {
+		return err
+	}
+	return p.say("%s: the next crawl run goes on with the database as it is, and keeps in %s/forgotten-* what the database lacks", dir, dir)
 }
 
 // mayRepair asks the user whether to replace the files.

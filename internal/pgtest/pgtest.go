@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // ErrNone says that PostgreSQL is not installed.
@@ -56,9 +57,12 @@ func version(initdb string) int {
 type Server struct {
 	Dir string
 
-	bin  string
-	as   *syscall.SysProcAttr
-	args string
+	bin      string
+	as       *syscall.SysProcAttr
+	settings []string
+	args     string
+	held     []int // processes that Hold has stopped
+	down     bool  // it was stopped or killed
 }
 
 // Start makes a Server and starts it. settings are settings of PostgreSQL, like "fsync=off".
@@ -68,13 +72,34 @@ func Start(settings ...string) (s *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s, err = newServer(bin, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.do("initdb", "-D", s.data(), "-U", "permesso", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.Dir))
+	}
+	// Other users than permesso need a password.
+	hba := "local all permesso trust\nlocal replication permesso trust\nlocal all all scram-sha-256\n"
+	err = os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(hba), 0o600)
+	if err == nil {
+		err = s.Begin()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.Dir))
+	}
+	return s, nil
+}
+
+// newServer makes the directory of a server.
+func newServer(bin string, settings []string) (s *Server, err error) {
 	// The directory of a test cannot be used: only its owner may enter it, and the name of a
 	// socket must be short.
 	dir, err := os.MkdirTemp("", "pg")
 	if err != nil {
 		return nil, err
 	}
-	s = &Server{Dir: dir, bin: bin, as: &syscall.SysProcAttr{}, args: "-k " + dir + " -c listen_addresses="}
+	s = &Server{Dir: dir, bin: bin, as: &syscall.SysProcAttr{}, settings: settings, args: "-k " + dir + " -c listen_addresses="}
 	for _, set := range settings {
 		s.args += " -c " + set
 	}
@@ -91,17 +116,16 @@ func Start(settings ...string) (s *Server, err error) {
 			return nil, err
 		}
 	}
-	if err := s.do("initdb", "-D", s.data(), "-U", "permesso", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
-		return nil, err
-	}
-	return s, s.Begin()
+	return s, nil
 }
 
 func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
 
 // Begin starts a server that was stopped or killed, and waits until it answers.
 func (s *Server) Begin() error {
-	return s.do("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.Dir, "log"), "-w", "-o", s.args, "start")
+	err := s.do("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.Dir, "log"), "-w", "-o", s.args, "start")
+	s.down = s.down && err != nil
+	return err
 }
 
 // Kill kills all processes of the server, as a crash would.
@@ -115,17 +139,41 @@ func (s *Server) Kill() error {
 	if err != nil {
 		return err
 	}
+	s.down = true
 	// The other processes of the server notice that the first one is gone, and end.
-	return syscall.Kill(pid, syscall.SIGKILL)
+	err = syscall.Kill(pid, syscall.SIGKILL)
+	for _, pid := range s.held {
+		err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
+	}
+	s.held = nil
+	return err
 }
 
 // Stop stops the server. The open connections end.
-func (s *Server) Stop() error { return s.do("pg_ctl", "-D", s.data(), "-w", "-m", "fast", "stop") }
+func (s *Server) Stop() error {
+	err := s.do("pg_ctl", "-D", s.data(), "-w", "-m", "fast", "stop")
+	s.down = s.down || err == nil
+	return err
+}
 
 // Close stops the server, and removes its data.
 func (s *Server) Close() error {
-	err := s.do("pg_ctl", "-D", s.data(), "-w", "-m", "immediate", "stop")
-	return errors.Join(err, os.RemoveAll(s.Dir))
+	var err error
+	if !s.down {
+		err = s.do("pg_ctl", "-D", s.data(), "-w", "-m", "immediate", "stop")
+	}
+	return errors.Join(err, removeAll(s.Dir))
+}
+
+// removeAll removes a directory. Processes of a killed server may still write into it.
+func removeAll(dir string) (err error) {
+	for range 50 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 // URL returns the connection string of a database.

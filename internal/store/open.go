@@ -159,11 +159,17 @@ func (db *DB) begin(opts *Options, asked bool) error {
 		known.Expect(PagesFile, !opts.NoPages, begun.First)
 		known.Expect(LinksFile, opts.Links, begun.First)
 	}
-	if err := checkFiles(db.dir, known, opts, begun.Unclean); err != nil {
+	forgotten := forgottenBy(db.state)
+	if err := checkFiles(db.dir, withoutForgotten(db.dir, known, forgotten), opts, begun.Unclean); err != nil {
 		return err
 	}
 	if !asked {
 		if err := opts.admit(db.state); err != nil {
+			return err
+		}
+	}
+	if forgotten != nil {
+		if err := putAside(db.dir, known, forgotten, opts.disk); err != nil {
 			return err
 		}
 	}

@@ -72,6 +72,8 @@ type source struct {
 	tx    pgx.Tx
 	db    *node // decodes rows; it has no connection
 	nodes []state.Node
+	seed  int64
+	acked map[string]time.Time // the last commit of each node, by its name
 
 	committed, restarted time.Time // for state.Maker.Ended
 	killed               bool      // a partition belongs to a node that is dead
@@ -83,7 +85,7 @@ func (d *database) CollectState(ctx context.Context) (state.Source, error) {
 	if err != nil {
 		return nil, d.failed(err)
 	}
-	s := &source{of: d, conn: conn, db: new(node)}
+	s := &source{of: d, conn: conn, db: new(node), acked: map[string]time.Time{}}
 	s.db.clock.same = d.same
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(d.failed(err), s.Close())
@@ -103,7 +105,7 @@ func (s *source) begin(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	sent := time.Now()
+	sent := uptime()
 	var now time.Time
 	var there bool
 	if err := s.tx.QueryRow(ctx, "select clock_timestamp(), to_regclass('crawl.crawl') is not null").Scan(&now, &there); err != nil {
@@ -113,8 +115,8 @@ func (s *source) begin(ctx context.Context) (err error) {
 	if !there {
 		return noCrawl()
 	}
-	var have, seed int64
-	if err := s.tx.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&have, &s.db.parts, &seed); err != nil {
+	var have int64
+	if err := s.tx.QueryRow(ctx, "select format, parts, seed from crawl where id = 1").Scan(&have, &s.db.parts, &s.seed); err != nil {
 		return err
 	}
 	if have != format {
@@ -162,6 +164,7 @@ func (s *source) readNodes(ctx context.Context) error {
 		n.Growing, n.Finished = state.Marks{}, state.Marks{}
 		s.nodes = append(s.nodes, n)
 		if committed != nil {
+			s.acked[n.Name] = *committed
 			if t := s.db.clock.local(*committed); t.After(s.committed) {
 				s.committed = t
 			}
@@ -194,8 +197,8 @@ func (s *source) readNodes(ctx context.Context) error {
 	return err
 }
 
-// readRests finds out whether nodes did not give their sites back, and until when they may have made
-// requests.
+// readRests finds out whether nodes did not give their sites back, and until when they may have
+// made requests.
 func (s *source) readRests(ctx context.Context) error {
 	var rest *time.Time
 	if err := s.tx.QueryRow(ctx, "select coalesce(bool_or(owner is not null), false), max(rest) from part").Scan(&s.killed, &rest); err != nil {
@@ -252,12 +255,28 @@ func (s *source) hold(dir string, f *os.File) (string, error) {
 		return "", err
 	}
 	c := s.of.config.ConnConfig
+	a, err := readAcked(dir)
+	if err != nil {
+		return "", err
+	}
 	known := slices.ContainsFunc(s.nodes, func(n state.Node) bool { return n.Name == note.Node })
 	if note.Database != c.Database || !known {
-		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s",
-			dir, note.Node, note.Database, note.Host, c.Database, c.Host)
+		hosts, _ := hostsOf(c)
+		mend := ""
+		if a != nil && a.Seed == s.seed {
+			mend = "; if the database has lost the node, run it again, and then collect"
+		}
+		return "", fmt.Errorf("%s is the directory of the node %s of the crawl in the database %q at %s, not of a node of the crawl in %q at %s%s",
+			dir, note.Node, note.Database, note.Host, c.Database, hosts, mend)
 	}
-	return note.Node, nil
+	forgot := false
+	if a != nil {
+		forgot, err = a.compare(dir, found{true, s.seed, s.acked[note.Node]}, "", 0)
+	}
+	if forgot {
+		err = fmt.Errorf("the database has lost the last commits of the node in %s: run the node again, and then collect", dir)
+	}
+	return note.Node, err
 }
 
 // Close implements state.Source.

@@ -20,7 +20,7 @@ func (db *node) commitGroup(last bool) error {
 	q.began.Store(int64(time.Since(base)))
 	defer func() {
 		q.began.Store(0)
-		db.session.changed()
+		db.session.wake()
 	}()
 	ops := q.take(last)
 	g := &group{db: db, ops: ops}
@@ -105,17 +105,20 @@ func (g *group) commit() (err error) {
 	}
 	g.collect()
 	spent := g.spent()
-	tries := 0
+	tries, changes := 0, int64(0)
+	var committed time.Time
 	err = db.retry(func() error {
 		b := &pgx.Batch{}
-		db.fenceCommit(b, spent)
+		db.fenceCommit(b, spent, &changes)
 		g.addLinks(b)
 		g.addCommon(b)
 		g.addEnds(b)
 		g.addSites(b)
 		g.addOthers(b)
 		db.putMarks(b, db.marks, db.finished)
-		b.Queue("update home set committed = clock_timestamp() where name = $1", db.name)
+		// The time of a commit is later than those before, also after the clock was set back.
+		b.Queue("update home set committed = greatest(clock_timestamp(), committed + interval '1 us') where name = $1 returning committed", db.name).
+			QueryRow(func(r pgx.Row) error { return r.Scan(&committed) })
 		if tries++; tries > 1 {
 			g.doubt = true
 		}
@@ -126,6 +129,10 @@ func (g *group) commit() (err error) {
 	}
 	db.session.seq.Add(1)
 	db.credit.spent.Store(&spent)
+	db.session.changed(changes)
+	if err := db.acknowledge(committed, db.marks, true); err != nil {
+		return err
+	}
 	for i := range g.links {
 		db.known.add(g.links[i].key)
 	}
@@ -181,10 +188,10 @@ func (db *node) nameSites(names []string) (mine []siteID, err error) {
 			parts, ids = append(parts, int32(partOf(frontier.Site(name), db.parts))), append(ids, db.numbers.next(db.num))
 		}
 		err := db.retry(func() error {
-			b := &pgx.Batch{}
-			b.Queue(`insert into site (part, id, name) select part, id, name from unnest($1::int[], $2::bigint[], $3::text[]) u(part, id, name)
+			return db.change(func(b *pgx.Batch) {
+				b.Queue(`insert into site (part, id, name) select part, id, name from unnest($1::int[], $2::bigint[], $3::text[]) u(part, id, name)
 				where not exists (select 1 from site s where s.part = u.part and s.name = u.name) order by part, name on conflict do nothing`, parts, ids, names)
-			return db.send(b)
+			})
 		})
 		if err != nil {
 			return nil, err

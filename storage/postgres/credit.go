@@ -129,11 +129,10 @@ func (k *keeper) borrow() error {
 	var got frontier.Spent
 	var leftPages, leftBytes int64
 	err := db.retry(func() error {
-		b := &pgx.Batch{}
-		db.fence(b)
-		b.Queue(granting, db.id, int64(target.Pages), target.Bytes, int64(most.Pages), most.Bytes).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&got.Pages, &got.Bytes, &leftPages, &leftBytes) })
-		return db.send(b)
+		return db.change(func(b *pgx.Batch) {
+			b.Queue(granting, db.id, int64(target.Pages), target.Bytes, int64(most.Pages), most.Bytes).
+				QueryRow(func(row pgx.Row) error { return row.Scan(&got.Pages, &got.Bytes, &leftPages, &leftBytes) })
+		})
 	})
 	if err != nil {
 		return err

@@ -26,6 +26,11 @@
 // example because a standby was promoted), ends with [ErrSession]. Start it again; nothing is
 // lost.
 //
+// A node notes in its directory what the database has acknowledged. If the database lacks the last
+// minutes of it, the node goes on, and the next run copies what was forgotten to a directory
+// forgotten-TIME before it cuts the files. If the database lacks more, because a backup was
+// restored, the node is refused until the user allows it.
+//
 // PostgreSQL 13 or newer is needed. Passwords of the connection string are in no error and no
 // file. Times in the database are times of its clock.
 package postgres

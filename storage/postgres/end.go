@@ -33,25 +33,24 @@ func (k *keeper) rest() error {
 	mine := slices.IndexFunc(verdicts, func(v error) bool { return v == verdict }) // not errors.Is, because they wrap each other
 	var end *int
 	err := db.retry(func() error {
-		b := &pgx.Batch{}
 		if !still {
-			b.Queue("update node set idle = -1, starved = false where id = $1", db.id)
-			return db.send(b)
+			_, err := db.pool.Exec(db.ctx, "update node set idle = -1, starved = false where id = $1", db.id)
+			return err
 		}
-		db.fence(b)
-		b.Queue(returned, db.id)
-		b.Queue("update node set idle = seq, verdict = $2, starved = $3 where id = $1 and (idle <> seq or over <> seq and (verdict, starved) <> ($2, $3))",
-			db.id, mine, errors.Is(verdict, frontier.ErrLimit))
-		b.Queue(`with live as (select max(verdict) as verdict, bool_or(idle <> seq) as busy from node where until > clock_timestamp()),
-			yet as (select busy or $5 or exists (select 1 from news)
-				or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
-				or verdict = $2 and exists (select 1 from part where rest > clock_timestamp())
-				or exists (select 1 from node where starved) and exists (select 1 from crawl where ($3 > 0 or $4 > 0) and ($3 = 0 or pages < $3) and ($4 = 0 or bytes < $4)) as busy, verdict from live),
-			told as (update node set over = seq, verdict = yet.verdict from yet where idle = seq and over <> seq and not yet.busy)
-			select case when not yet.busy then yet.verdict when n.over = n.seq then n.verdict end from yet left join node n on n.id = $1`,
-			db.id, slices.Index(verdicts, frontier.ErrPatience), int64(most.Pages), most.Bytes, most.Open).
-			QueryRow(func(row pgx.Row) error { return row.Scan(&end) })
-		return db.send(b)
+		return db.change(func(b *pgx.Batch) {
+			b.Queue(returned, db.id)
+			b.Queue("update node set idle = seq, verdict = $2, starved = $3 where id = $1 and (idle <> seq or over <> seq and (verdict, starved) <> ($2, $3))",
+				db.id, mine, errors.Is(verdict, frontier.ErrLimit))
+			b.Queue(`with live as (select max(verdict) as verdict, bool_or(idle <> seq) as busy from node where until > clock_timestamp()),
+				yet as (select busy or $5 or exists (select 1 from news)
+					or exists (select 1 from part p where not exists (select 1 from node n where n.id = p.owner and n.until > clock_timestamp()))
+					or verdict = $2 and exists (select 1 from part where rest > clock_timestamp())
+					or exists (select 1 from node where starved) and exists (select 1 from crawl where ($3 > 0 or $4 > 0) and ($3 = 0 or pages < $3) and ($4 = 0 or bytes < $4)) as busy, verdict from live),
+				told as (update node set over = seq, verdict = yet.verdict from yet where idle = seq and over <> seq and not yet.busy)
+				select case when not yet.busy then yet.verdict when n.over = n.seq then n.verdict end from yet left join node n on n.id = $1`,
+				db.id, slices.Index(verdicts, frontier.ErrPatience), int64(most.Pages), most.Bytes, most.Open).
+				QueryRow(func(row pgx.Row) error { return row.Scan(&end) })
+		})
 	})
 	if k.idle = still; err != nil || end == nil || most.Open {
 		return err

@@ -56,7 +56,7 @@ func (db *node) passes(err error, try int) (time.Duration, error) {
 	switch {
 	case db.ctx.Err() != nil:
 		return -1, state.ErrClosed
-	case errors.Is(err, ErrSession):
+	case errors.Is(err, ErrSession), errors.As(err, new(refusal)):
 		return -1, err
 	case !errors.As(err, &pg):
 		if errors.Is(err, context.Canceled) {
@@ -65,6 +65,11 @@ func (db *node) passes(err error, try int) (time.Duration, error) {
 		return slower, err // of the network
 	case pg.Code == divisionByZero:
 		return -1, ErrSession
+	case missing(err):
+		return -1, fmt.Errorf("the tables of the crawl are gone: %w (%w)", err, ErrSession)
+	case pg.Code == isStandby: // the server became one
+		db.pool.Reset()
+		return slower, err
 	case pg.Code == "40P01" || pg.Code == "40001": // deadlock, serialization failure
 		return slower / 8, err
 	case pg.ConstraintName == "node_num_key": // another node has taken the number at the same time

@@ -16,8 +16,9 @@ import (
 // A homeNote is the contents of state.NodeFile. It has no password.
 type homeNote struct {
 	State    string `json:"state"` // always "postgres"
-	Host     string `json:"host"`
+	Host     string `json:"host"`  // hosts, separated by commas
 	Port     uint16 `json:"port"`
+	Ports    string `json:"ports,omitempty"` // of all hosts, if they differ
 	Database string `json:"database"`
 	Node     string `json:"node"` // name of the node whose outputs are in the directory
 }
@@ -55,7 +56,8 @@ func (db *node) home(d *database) (err error) {
 		return err
 	}
 	c := d.config.ConnConfig
-	want := homeNote{"postgres", c.Host, c.Port, c.Database, nodeName(db.dir)}
+	hosts, ports := hostsOf(c)
+	want := homeNote{"postgres", hosts, c.Port, ports, c.Database, nodeName(db.dir)}
 	if len(raw) == 0 {
 		raw, err := json.Marshal(want)
 		if err != nil {

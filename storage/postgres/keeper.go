@@ -101,12 +101,18 @@ func (k *keeper) balance(ctx context.Context) error {
 	db := k.node
 	var live, mine int
 	var away, stay map[int]bool
+	var changes int64
 	rests := map[int]*time.Time{}
+	if db.session.sure.Load() {
+		if err := db.retry(db.cutDead); err != nil {
+			return err
+		}
+	}
 	err := db.retry(func() error {
 		clear(rests)
 		return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
 			b := &pgx.Batch{}
-			db.fence(b)
+			db.fence(b, &changes)
 			if db.session.sure.Load() {
 				b.Queue(`with dead as (delete from node where until < clock_timestamp() and id <> $1 returning *), `+creditBack+`
 					update part p set owner = null, rest = greatest(p.rest, greatest(d.until, clock_timestamp()) + $2) from dead d where p.owner = d.id`, db.id, db.longest)
@@ -151,6 +157,7 @@ func (k *keeper) balance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	db.session.changed(changes)
 	var taken []int
 	defer func() { k.idle = k.idle && len(taken) == 0 }()
 	db.mu.Lock()
@@ -192,17 +199,19 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 	var all []*site
 	var common []frontier.CommonClock
 	err := db.retry(func() error {
-		return pgx.BeginTxFunc(db.ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) (err error) {
-			if _, err := tx.Exec(db.ctx, "delete from news where part = any($1)", ids); err != nil {
-				return err
+		return db.count(func(tx pgx.Tx) (deleted int64, err error) {
+			tag, err := tx.Exec(db.ctx, "delete from news where part = any($1)", ids)
+			if err != nil {
+				return 0, err
 			}
+			deleted = tag.RowsAffected()
 			all, err = db.collectSites(tx, "", "", " where s.part = any($1)", nil, ids)
 			if err != nil {
-				return err
+				return deleted, err
 			}
 			rows, err := tx.Query(db.ctx, "select name, due from common where due > clock_timestamp()")
 			if err != nil {
-				return err
+				return deleted, err
 			}
 			common = nil
 			var name string
@@ -211,7 +220,7 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 				common = append(common, frontier.CommonClock{Name: name, Due: db.clock.local(due)})
 				return nil
 			})
-			return err
+			return deleted, err
 		})
 	})
 	if err == nil {
@@ -275,16 +284,20 @@ func (k *keeper) news() error {
 			return nil // the news may be deleted: count below
 		}
 		rows, err := db.pool.Query(db.ctx, `with n as (delete from news where part = any($1) returning part, site, k, head, first),
-			i as (update node set idle = -1 where id = $2 and idle <> -1 and exists (select 1 from n))
-			select * from n`, mine, db.id)
+			i as (update node set idle = -1, changes = changes + 1 where id = $2 and exists (select 1 from n) returning changes)
+			select n.*, i.changes from n left join i on true`, mine, db.id)
 		if err != nil {
 			return err
 		}
 		var c come
-		_, err = pgx.ForEachRow(rows, []any{&c.part, &c.id, &c.k, &c.head, &c.first}, func() error {
+		var changes *int64 // nil: the session is over
+		_, err = pgx.ForEachRow(rows, []any{&c.part, &c.id, &c.k, &c.head, &c.first, &changes}, func() error {
 			all = append(all, c)
 			return nil
 		})
+		if err == nil && changes != nil {
+			db.session.changed(*changes)
+		}
 		return err
 	})
 	if err != nil {
@@ -419,10 +432,9 @@ func (k *keeper) leave(ctx context.Context) error {
 		return nil
 	}
 	err := db.retry(func() error {
-		b := &pgx.Batch{}
-		db.fence(b)
-		b.Queue("update part set owner = null where owner = $1 and id = any($2)", db.id, ids)
-		return db.send(b)
+		return db.change(func(b *pgx.Batch) {
+			b.Queue("update part set owner = null where owner = $1 and id = any($2)", db.id, ids)
+		})
 	})
 	if err != nil {
 		return err

@@ -32,11 +32,17 @@ func (idle) Limits() frontier.Limits        { return frontier.Limits{} }
 // open opens a node whose commits are made one by one.
 func open(t testing.TB, url, dir string) *node {
 	t.Helper()
+	return openWith(t, url, dir, time.Hour)
+}
+
+// openWith is like open, with a lease.
+func openWith(t testing.TB, url, dir string, lease time.Duration) *node {
+	t.Helper()
 	d, err := New(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.(*database).same, d.(*database).lease = true, time.Hour
+	d.(*database).same, d.(*database).lease = true, lease
 	store, err := d.OpenStore(dir, state.Options{Gather: -1})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -64,8 +65,10 @@ type judging struct {
 }
 
 func (r judging) Withdraw(context.Context) error { return nil }
-func (r judging) Rest() frontier.Rest            { return frontier.Rest{Verdict: r.verdict} }
-func (r judging) Limits() frontier.Limits        { return frontier.Limits{} }
+func (r judging) Rest() frontier.Rest {
+	return frontier.Rest{Verdict: r.verdict, Grown: math.MaxUint64}
+}
+func (r judging) Limits() frontier.Limits { return frontier.Limits{} }
 func (r judging) End(err error) error {
 	select {
 	case r.ended <- err:

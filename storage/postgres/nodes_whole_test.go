@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -24,10 +25,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/internal/pgtest"
-	"github.com/permesso-crawler/permesso/storage"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
@@ -36,7 +38,9 @@ import (
 type faultyRun struct {
 	nodes, hosts, pages int // pages of each host
 	delay               time.Duration
-	faults, crashes     int // of nodes, and of the server
+	faults, crashes     int  // of nodes, and of the server
+	promotions          int  // of the standby
+	skewed              bool // the server's clock is three days ahead, and ten minutes more after each promotion
 	every               time.Duration
 	settings            []string // of the server
 	seed                uint64
@@ -52,15 +56,16 @@ func TestMain(m *testing.M) {
 	os.Exit(postgres.RunTests(m))
 }
 
-// node runs one node, as the command does: exit status 3 says that it is to be started again.
+// node runs one node, as the command does: exit status 3 says that it is to be started again, and 4
+// that the database could not be reached.
 func node() int {
 	ctx := context.Background()
 	var args struct {
-		State, Dir, Web string
-		Hosts           int
-		Delay           time.Duration
-		Lease           time.Duration
-		Limit           int
+		State, Path, Dir, Web string
+		Hosts                 int
+		Delay                 time.Duration
+		Lease                 time.Duration
+		Limit                 int
 	}
 	if err := json.Unmarshal([]byte(os.Getenv(runNode)), &args); err != nil {
 		fmt.Println(err)
@@ -72,13 +77,16 @@ func node() int {
 		return 1
 	}
 	postgres.SetLease(state, args.Lease)
+	if args.Path != "" {
+		postgres.SetSearchPath(state, args.Path)
+	}
 	opts := crawler.Options{
 		Identity: crawler.Identity{Token: "nodebot", Contact: "https://example.org/nodebot"},
 		Seeds:    []string{"http://h0.example/"}, Scope: crawler.Anywhere(), Dir: args.Dir, State: state,
 		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))},
 	}
 	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 90*time.Second // longer than a site rests whose robots.txt a stopped node did not get
-	opts.Timeout, opts.Shared = time.Second, crawler.NoShared
+	opts.Timeout, opts.Shared, opts.MaxArchive = time.Second, crawler.NoShared, 20_000
 	opts.Limit = args.Limit
 	for i := range 2 * args.Hosts {
 		to, err := fetch.ParseConnectTo(fmt.Sprintf("%c%d.example:80:%s", "hr"[i%2], i/2, args.Web))
@@ -96,11 +104,21 @@ func node() int {
 	case errors.Is(err, postgres.ErrSession):
 		fmt.Println("again:", err)
 		return 3
+	case away(err):
+		fmt.Println("again:", err)
+		return 4
 	case err != nil:
 		fmt.Println(err)
 		return 1
 	}
 	return 0
+}
+
+// away reports whether err says that the server cannot be reached.
+func away(err error) bool {
+	var ends *pgconn.PgError
+	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, &ends) && strings.HasPrefix(ends.Code, "57P") ||
+		errors.As(err, new(*net.OpError)) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // An asked is a request that the web has answered.
@@ -212,6 +230,27 @@ func (r *faultyRun) run(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	primary, standby := pg, (*pgtest.Server)(nil)
+	if r.promotions > 0 {
+		second, err := pg.Standby()
+		if err != nil {
+			t.Fatal(err)
+		}
+		standby = second
+		t.Cleanup(func() {
+			if err := second.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		url = fmt.Sprintf("host=%s,%s user=permesso dbname=crawl target_session_attrs=read-write", pg.Dir, standby.Dir)
+	}
+	path := ""
+	if r.skewed {
+		execute(t, pg.URL("crawl"), `create schema skew; create function skew.clock_timestamp() returns timestamptz language sql as $$
+			select pg_catalog.clock_timestamp() + interval '3 days'
+				+ interval '10 minutes' * ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::int $$`)
+		path = "skew, crawl, pg_catalog"
+	}
 	w := &web{run: r, open: map[string]int{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -225,7 +264,7 @@ func (r *faultyRun) run(t *testing.T) {
 	dir := t.TempDir()
 	start := func(i int) *process {
 		p := &process{dir: filepath.Join(dir, fmt.Sprintf("node%d.crawl", i)), ended: make(chan struct{})}
-		args, err := json.Marshal(map[string]any{"State": url, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second, "Limit": r.limit})
+		args, err := json.Marshal(map[string]any{"State": url, "Path": path, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second, "Limit": r.limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +296,7 @@ func (r *faultyRun) run(t *testing.T) {
 		}
 	})
 	random := rand.New(rand.NewPCG(r.seed, 1))
-	faults, crashes := 0, 0
+	faults, crashes, promotions, over := 0, 0, 0, 0
 	next := time.Now().Add(r.every)
 	deadline := time.Now().Add(5 * time.Minute)
 	for {
@@ -266,9 +305,12 @@ func (r *faultyRun) run(t *testing.T) {
 			select {
 			case <-p.ended:
 				if p.status != 0 {
-					if p.status != 3 && p.status != -1 {
+					if p.status != 3 && p.status != 4 && p.status != -1 {
 						said, _ := os.ReadFile(p.dir + ".log")
 						t.Fatalf("node %d ended with status %d:\n%s", i, p.status, said)
+					}
+					if p.status == 3 {
+						over++
 					}
 					all[i] = start(i)
 					running++
@@ -290,21 +332,23 @@ func (r *faultyRun) run(t *testing.T) {
 			t.Fatal("the crawl did not end")
 		}
 		time.Sleep(20 * time.Millisecond)
-		if time.Now().Before(next) || faults+crashes >= r.faults+r.crashes {
+		if time.Now().Before(next) || faults+crashes+promotions >= r.faults+r.crashes+r.promotions {
 			continue
 		}
 		next = time.Now().Add(r.every)
 		p := all[random.IntN(len(all))]
-		switch n := random.IntN(r.faults + r.crashes); {
+		switch n := random.IntN(r.faults + r.crashes + r.promotions); {
+		case n >= r.faults+r.crashes && promotions < r.promotions:
+			promotions++
+			primary, standby = promote(t, primary, standby, time.Duration(random.IntN(2000))*time.Millisecond)
 		case n < r.crashes && crashes < r.crashes:
 			crashes++
-			if err := pg.Kill(); err != nil {
+			if err := primary.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Duration(random.IntN(1500)) * time.Millisecond)
-			begin := func() error { return pg.Begin() }
 			for try := 0; ; try++ {
-				if err := begin(); err == nil {
+				if err := primary.Begin(); err == nil {
 					break
 				} else if try == 20 {
 					t.Fatal(err)
@@ -320,10 +364,67 @@ func (r *faultyRun) run(t *testing.T) {
 			time.AfterFunc(time.Duration(200+random.IntN(4000))*time.Millisecond, func() { p.cmd.Process.Signal(syscall.SIGCONT) })
 		}
 	}
-	w.check(t, all, waiting(t, url), faults, crashes)
+	// A node that ended before a server forgot its commits is told so by the next run.
+	for i := range all {
+		if r.crashes+r.promotions > 0 {
+			all[i] = start(i)
+		}
+	}
+	for i, p := range all {
+		if <-p.ended; p.status != 0 {
+			said, _ := os.ReadFile(p.dir + ".log")
+			t.Fatalf("node %d ended with status %d:\n%s", i, p.status, said[max(0, len(said)-4000):])
+		}
+	}
+	w.check(t, all, waiting(t, url), fmt.Sprintf("%d faults of nodes, %d crashes of the server, %d promotions, %d sessions over", faults, crashes, promotions, over))
 	if r.limit > 0 {
 		checkLimit(t, url, r.limit, faults)
 	}
+	collected(t, url, all)
+}
+
+// promote stops what goes from the primary to its standby, kills the primary after a time, promotes
+// the standby, and makes the old primary its standby.
+func promote(t *testing.T, primary, standby *pgtest.Server, lag time.Duration) (newPrimary, newStandby *pgtest.Server) {
+	t.Helper()
+	if err := primary.Hold(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(lag)
+	for _, step := range []func() error{primary.Kill, standby.Promote, func() error { return primary.Follow(standby) }} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return standby, primary
+}
+
+// collected makes one crawl of the nodes, and verifies it.
+func collected(t *testing.T, url string, all []*process) {
+	t.Helper()
+	state, err := postgres.New(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dirs []string
+	aside := 0
+	for _, p := range all {
+		dirs = append(dirs, p.dir)
+		found, err := filepath.Glob(p.dir + "/forgotten-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		aside += len(found)
+	}
+	into := filepath.Join(t.TempDir(), "all.crawl")
+	done, err := postgres.Collect(t.Context(), state, dirs, into)
+	if err != nil || len(done.Damaged) > 0 {
+		t.Fatal(err, done.Damaged)
+	}
+	if _, err := store.Verify(t.Context(), into, func(err error) { t.Error(err) }); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d pages in one crawl, %d directories of what the database had forgotten", done.Pages, aside)
 }
 
 // checkLimit fails unless the database has as many pages as the limit, and has granted no more. A
@@ -367,7 +468,7 @@ func waiting(t *testing.T, url string) map[string]bool {
 }
 
 // check compares what the web was asked with what it has, and with what the nodes have written.
-func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults, crashes int) {
+func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last := map[string]asked{}
@@ -391,7 +492,7 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults,
 	written := map[string]int{}
 	lines := 0
 	for _, p := range all {
-		f, err := os.Open(filepath.Join(p.dir, storage.PagesFile))
+		f, err := os.Open(filepath.Join(p.dir, store.PagesFile))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -424,8 +525,8 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults,
 			t.Logf("%s: %s", p.dir, said[max(0, len(said)-4000):])
 		}
 	}
-	t.Logf("%d wait; %d pages on %d hosts, %d nodes, %d faults of nodes, %d crashes of the server: %d requests, %d lost, %d early, least pause %v, %d at once, %d fetched again, %d written twice",
-		len(waits), w.total(), w.run.hosts, w.run.nodes, faults, crashes, len(w.all), lost, early, least, len(w.both), again, twice)
+	t.Logf("%d wait; %d pages on %d hosts, %d nodes, %s: %d requests, %d lost, %d early, least pause %v, %d at once, %d fetched again, %d written twice",
+		len(waits), w.total(), w.run.hosts, w.run.nodes, faults, len(w.all), lost, early, least, len(w.both), again, twice)
 }
 
 // Nodes are killed and stand still, and the server crashes: nothing is lost, no site gets a request
@@ -433,7 +534,13 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults,
 func TestNodesThatAreKilled(t *testing.T) {
 	t.Parallel()
 	r := &faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, crashes: 1, every: 700 * time.Millisecond, seed: 1}
-	for name, to := range map[string]*int{"FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts} {
+	r.longer()
+	r.run(t)
+}
+
+// longer sets the fields of r that the environment has.
+func (r *faultyRun) longer() {
+	for name, to := range map[string]*int{"FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
 		if n, err := strconv.Atoi(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
 			*to = n
 		}
@@ -441,6 +548,16 @@ func TestNodesThatAreKilled(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("PERMESSO_POSTGRES_SEED"), 10, 64); err == nil {
 		r.seed = n
 	}
+}
+
+// A server that does not wait for its disk is killed, and a standby that lags, and whose clock is
+// ahead, is promoted: both lose what they have acknowledged. The nodes, which name both servers,
+// notice it and start again, and nothing is lost or early.
+func TestServersThatForget(t *testing.T) {
+	t.Parallel()
+	r := &faultyRun{nodes: 3, hosts: 20, pages: 20, delay: 100 * time.Millisecond, crashes: 1, promotions: 1, skewed: true, every: time.Second, seed: 3,
+		settings: []string{"synchronous_commit=off", "wal_writer_delay=5s", "wal_writer_flush_after=1GB", "wal_buffers=64MB"}}
+	r.longer()
 	r.run(t)
 }
 

@@ -156,11 +156,10 @@ func (db *node) bringSite(id siteID, c *frontier.Changes, keys map[[16]byte]time
 			return err
 		}
 		moved = true
-		b := &pgx.Batch{}
-		db.fence(b)
-		b.Queue(`update queue q set due = u.due from unnest($4::bigint[], $5::timestamptz[], $6::timestamptz[]) u(n, was, due)
+		return db.change(func(b *pgx.Batch) {
+			b.Queue(`update queue q set due = u.due from unnest($4::bigint[], $5::timestamptz[], $6::timestamptz[]) u(n, was, due)
 			where q.part = $1 and q.site = $2 and q.kind = $3 and q.n = u.n and q.due = u.was`, id.part, id.id, again, ns, was, dues)
-		return db.send(b)
+		})
 	})
 	return moved, err
 }

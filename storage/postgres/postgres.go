@@ -33,9 +33,11 @@ type database struct {
 const usualLease = 15 * time.Second
 
 // New returns the state of the crawl in a database, for crawler.Options.State. The string url is a
-// connection string of PostgreSQL, as a URL (postgres://user@host/name) or as words
-// (host=... dbname=...); what it leaves out comes from the environment variables of PostgreSQL. One
-// database has one crawl. New does not connect. It returns an error if url cannot be read.
+// connection string of PostgreSQL, as a URL (postgres://user@host/name) or as words (host=...
+// dbname=...); what it leaves out comes from the environment variables of PostgreSQL. One database
+// has one crawl. If it names several hosts, they are the primary and its standbys, and the node
+// uses the one that can be written. New does not connect. It returns an error if url cannot be
+// read.
 func New(url string) (storage.State, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -74,6 +76,7 @@ type node struct {
 	num     int64    // of the node among those that have a session
 
 	pool    *pgxpool.Pool
+	server  serverCheck
 	clock   clock
 	session session
 	growths frontier.Growths
@@ -86,7 +89,9 @@ type node struct {
 	committed chan struct{} // closed when the committer has ended
 	closed    atomic.Bool
 	marks     state.Marks // of all outputs at their last flush; used by the committer
-	finished  []string    // the files that were finished after the last commit: the next one says so
+	acked     acked       // used by the committer
+	forgotten *state.Forgotten
+	finished  []string // the files that were finished after the last commit: the next one says so
 	numbers   numbers
 	orders    orders
 	credit    credit
@@ -143,7 +148,7 @@ func (d *database) open(dir string, opts state.Options) (opened *node, err error
 	if err := db.home(d); err != nil {
 		return nil, err
 	}
-	if db.pool, err = pgxpool.NewWithConfig(ctx, d.config); err != nil {
+	if db.pool, err = pgxpool.NewWithConfig(ctx, db.configOf(d)); err != nil {
 		return nil, d.failed(err)
 	}
 	if err := db.load(d); err != nil {
@@ -161,8 +166,8 @@ func (d *database) failed(err error) error {
 	if errors.As(err, &version) {
 		return err
 	}
-	c := d.config.ConnConfig
-	return fmt.Errorf("the state of the crawl is in the database %q of PostgreSQL at %s: %w", c.Database, c.Host, err)
+	hosts, _ := hostsOf(d.config.ConnConfig)
+	return fmt.Errorf("the state of the crawl is in the database %q of PostgreSQL at %s: %w%s", d.config.ConnConfig.Database, hosts, err, hint(err))
 }
 
 // load reads what the node must know before Begin. It writes nothing.
@@ -175,29 +180,36 @@ func (db *node) load(d *database) error {
 	if err != nil {
 		return err
 	}
-	if version < 13_00_00 {
-		return fmt.Errorf("the server has version %d; PostgreSQL 13 or newer is needed", version/10000)
+	if err := checkVersion(version); err != nil {
+		return err
 	}
 	db.begun.First, db.marks = true, state.Marks{}
 	db.seed, db.parts = rand.Uint64(), partitions
 	if !there {
-		return nil
+		return db.remember(ctx, found{})
 	}
 	if err := db.check(ctx, d.config.ConnConfig.Database); err != nil {
 		return err
 	}
+	if err := db.onlyHere(db.pool); err != nil { // before the files are checked, which that node changes
+		return err
+	}
+	has := found{tables: true, seed: int64(db.seed)}
 	var open bool
 	var committed *time.Time
 	err = db.pool.QueryRow(ctx, "select open, committed, coalesce(indexed, '{}') from home where name = $1", db.name).Scan(&open, &committed, &db.begun.Index)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
+		return db.remember(ctx, has)
 	}
 	if err != nil {
 		return err
 	}
 	db.begun.First, db.begun.Unclean = false, open
 	if committed != nil {
-		db.begun.Committed = committed.Local()
+		db.begun.Committed, has.committed = committed.Local(), *committed
+	}
+	if err := db.remember(ctx, has); err != nil {
+		return err
 	}
 	db.marks, err = db.readMarks(ctx, false)
 	return err
@@ -309,6 +321,9 @@ func (db *node) Begin(outputs state.Outputs, growing, finished state.Marks) erro
 	if err := state.WriteRun(db.dir, db.opts.Disk); err != nil {
 		return err
 	}
+	if err := db.acknowledge(time.Time{}, growing, true); err != nil {
+		return err
+	}
 	db.terms = make([]atomic.Uint64, db.parts)
 	// This is the committer. It ends when Close closes db.closing, or after an error.
 	go db.commits()
@@ -329,7 +344,7 @@ func (db *node) create() error {
 			if _, err := tx.Exec(db.ctx, tables); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed, suffixes) values (1, $1, $2, $3, $4)", format, db.parts, int64(db.seed), publicsuffix.List.String()); err != nil {
+			if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed, suffixes, timeline) values (1, $1, $2, $3, $4, $5)", format, db.parts, int64(db.seed), publicsuffix.List.String(), db.server.timeline.Load()); err != nil {
 				return err
 			}
 			_, err := tx.Exec(db.ctx, "insert into crawl.part (id) select generate_series(0, $1 - 1)", db.parts)
@@ -338,8 +353,11 @@ func (db *node) create() error {
 		if err == nil {
 			return nil
 		}
+		if try == 3 && already(err) {
+			return fmt.Errorf("%w%s", err, foreign)
+		}
 		if try == 3 || !already(err) {
-			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w", err)
+			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w%s", err, hint(err))
 		}
 	}
 }
@@ -373,6 +391,9 @@ func (db *node) Close() error {
 	if err == nil {
 		err = db.release(last)
 	}
+	if err == nil {
+		err = db.acknowledge(time.Time{}, last.Growing, false)
+	}
 	if state.DiskFull(err) {
 		state.NoteFull(db.dir)
 	}
@@ -388,19 +409,26 @@ func (db *node) Close() error {
 
 // release ends the session: it stores the last marks, and gives the partitions back.
 func (db *node) release(last state.Last) error {
+	tries := 0
 	return db.retry(func() error {
-		b := &pgx.Batch{}
-		db.fence(b)
-		db.putMarks(b, last.Growing, nil)
-		names := make([]string, 0, len(last.Finished))
-		for name := range last.Finished {
-			names = append(names, name)
+		if tries++; tries > 1 {
+			var done bool // by the try before, whose answer was lost
+			err := db.pool.QueryRow(db.ctx, "select not open and not exists (select 1 from node where id = $2) from home where name = $1", db.name, db.id).Scan(&done)
+			if done || err != nil {
+				return err
+			}
 		}
-		db.putMarks(b, last.Finished, names)
-		b.Queue("update home set open = false, indexed = $2 where name = $1", db.name, last.Index)
-		b.Queue("update part set owner = null where owner = $1", db.id)
-		b.Queue("with dead as (delete from node where id = $1 returning *), "+creditBack+" select 1", db.id)
-		return db.send(b)
+		return db.change(func(b *pgx.Batch) {
+			db.putMarks(b, last.Growing, nil)
+			names := make([]string, 0, len(last.Finished))
+			for name := range last.Finished {
+				names = append(names, name)
+			}
+			db.putMarks(b, last.Finished, names)
+			b.Queue("update home set open = false, indexed = $2 where name = $1", db.name, last.Index)
+			b.Queue("update part set owner = null where owner = $1", db.id)
+			b.Queue("with dead as (delete from node where id = $1 returning *), "+creditBack+" select 1", db.id)
+		})
 	})
 }
 

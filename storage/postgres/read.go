@@ -97,6 +97,12 @@ func (db *node) localTime(t *time.Time) time.Time {
 // requisite is true for the entries that may be requested after the limit of pages.
 const requisite = `(e.flags & 8 <> 0 or e.visits is not null)`
 
+// fromQueue joins queue with entry. Each row of queue finds its entry by the primary key: without
+// the offset, which is none, the planner may read all entries of the site for each row, as long as
+// the server has no statistics of the tables.
+const fromQueue = ` from queue q join lateral (select * from entry e
+	where e.part = q.part and e.site = q.site and e.key = q.key offset 0) e on true`
+
 // selectEntries selects up to n entries: those that are due first, then those that need not
 // wait. next has the earliest due times of the entries that it has not selected.
 func (db *node) selectEntries(w *wanted, now time.Time, n int, requisites bool) (all []row, next [3]*time.Time, err error) {
@@ -113,7 +119,7 @@ func (db *node) selectEntries(w *wanted, now time.Time, n int, requisites bool) 
 		}
 		return err
 	}
-	const from = " from queue q join entry e on e.part = q.part and e.site = q.site and e.key = q.key where q.part = $1 and q.site = $2"
+	const from = fromQueue + " where q.part = $1 and q.site = $2"
 	if w.due {
 		b.Queue("select "+rowColumns+from+" and q.due <= $3 and q.n <> all($4)"+only+" order by q.due, q.n limit $5",
 			w.part, w.id, db.clock.remote(now), w.out, n).Query(take)
@@ -148,7 +154,7 @@ func (db *node) nextRequisite(w *wanted, all []row) (time.Time, error) {
 	}
 	var due *time.Time
 	err := db.retry(func() error {
-		return db.pool.QueryRow(db.ctx, `select min(q.due) from queue q join entry e on e.part = q.part and e.site = q.site and e.key = q.key
+		return db.pool.QueryRow(db.ctx, `select min(q.due)`+fromQueue+`
 			where q.part = $1 and q.site = $2 and q.due is not null and q.n <> all($3) and `+requisite, w.part, w.id, taken).Scan(&due)
 	})
 	return db.localTime(due), err

@@ -51,7 +51,7 @@ func (db *node) openRecords(d *database, config *pgxpool.Config) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(db.ctx, longestReading)
 	defer cancel()
-	sent := time.Now()
+	sent := uptime()
 	var now time.Time
 	var there bool
 	if err := db.pool.QueryRow(ctx, "select clock_timestamp(), to_regclass('crawl.crawl') is not null").Scan(&now, &there); err != nil {

@@ -20,20 +20,24 @@ const partitions = 256
 // part.wish is a partition that must be at the same node for a while, since part.wished.
 //
 // crawl.orders counts the orders; those up to crawl.since are of earlier runs.
+//
+// crawl.timeline is the timeline of the server on which a session began last. node.changes counts
+// the transactions on which the memory of the node relies (see session.changes).
 const tables = `
 create schema crawl;
 create table crawl.crawl (
 	id int primary key check (id = 1),
 	format int not null, parts int not null, seed bigint not null, suffixes text not null, created timestamptz not null default clock_timestamp(),
 	orders bigint not null default 0, since bigint not null default 0,
-	pages bigint not null default 0, bytes bigint not null default 0);
+	pages bigint not null default 0, bytes bigint not null default 0,
+	timeline bigint not null default 0);
 create table crawl.node (
 	id uuid primary key, name text not null unique, num smallint not null unique,
-	until timestamptz not null, seq bigint not null default 0, idle bigint not null default -1,
+	until timestamptz not null, seq bigint not null default 0, changes bigint not null default 0, idle bigint not null default -1,
 	over bigint not null default -1, verdict smallint not null default 0,
 	starved boolean not null default false, pages bigint not null default 0, bytes bigint not null default 0,
 	pages_credit bigint not null default 0, bytes_credit bigint not null default 0,
-	began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
+	place text not null default '', began timestamptz not null default clock_timestamp()) with (fillfactor = 20);
 create table crawl.home (
 	name text primary key, open boolean not null, committed timestamptz, indexed jsonb);
 create table crawl.part (id int primary key, owner uuid, rest timestamptz, wish int, wished timestamptz) with (fillfactor = 50);

@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -16,8 +17,15 @@ import (
 // server is the server that the tests share. Each test has a database of its own.
 var server = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.Start("fsync=off", "max_connections=300") })
 
-// RunTests runs the tests, and ends their server.
+// RunTests runs the tests, and ends their server. The tests wait most of the time, so more of them
+// run at once than there are processors.
 func RunTests(m *testing.M) int {
+	flag.Parse()
+	if n := flag.Lookup("test.parallel"); n.Value.String() == n.DefValue {
+		if err := flag.Set("test.parallel", "6"); err != nil {
+			panic(err)
+		}
+	}
 	code := m.Run()
 	if s, err := server(); err == nil {
 		if err := s.Close(); err != nil {

@@ -131,9 +131,9 @@ func (db *node) learn(ids []siteID) error {
 	ids = slices.Compact(ids)
 	var found []*site
 	err := db.retry(func() error {
-		return pgx.BeginTxFunc(db.ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) (err error) {
-			found, err = db.selectSites(tx, ids)
-			return err
+		return db.count(func(tx pgx.Tx) (deleted int64, err error) {
+			found, deleted, err = db.selectSites(tx, ids)
+			return deleted, err
 		})
 	})
 	if err == nil {
@@ -160,8 +160,29 @@ func (db *node) learn(ids []siteID) error {
 	return nil
 }
 
-// selectSites selects the sites with the given IDs.
-func (db *node) selectSites(tx pgx.Tx, ids []siteID) (all []*site, err error) {
+// count calls f in a transaction that sees the database at one moment. If f has deleted news, the
+// transaction also counts as a change of the session: without the news the counts are needed.
+func (db *node) count(f func(pgx.Tx) (deleted int64, err error)) error {
+	var changes int64
+	err := pgx.BeginTxFunc(db.ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+		deleted, err := f(tx)
+		if err != nil || deleted == 0 {
+			return err
+		}
+		err = tx.QueryRow(db.ctx, "update node set changes = changes + 1 where id = $1 and changes >= $2 returning changes", db.id, db.session.changes.Load()).Scan(&changes)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return ErrSession
+		}
+		return err
+	})
+	if err == nil {
+		db.session.changed(changes)
+	}
+	return err
+}
+
+// selectSites selects the sites with the given IDs, and deletes the news about them.
+func (db *node) selectSites(tx pgx.Tx, ids []siteID) (all []*site, deleted int64, err error) {
 	var parts []int32
 	var numbers, outs []int64
 	db.mu.Lock()
@@ -173,10 +194,12 @@ func (db *node) selectSites(tx pgx.Tx, ids []siteID) (all []*site, err error) {
 	}
 	db.mu.Unlock()
 	const of = " join unnest($1::int[], $2::bigint[]) u(part, id) on "
-	if _, err := tx.Exec(db.ctx, "delete from news n using unnest($1::int[], $2::bigint[]) u(part, id) where n.part = u.part and n.site = u.id", parts, numbers); err != nil {
-		return nil, err
+	tag, err := tx.Exec(db.ctx, "delete from news n using unnest($1::int[], $2::bigint[]) u(part, id) where n.part = u.part and n.site = u.id", parts, numbers)
+	if err != nil {
+		return nil, 0, err
 	}
-	return db.collectSites(tx, of+"s.part = u.part and s.id = u.id", of+"q.part = u.part and q.site = u.id", "", outs, parts, numbers)
+	all, err = db.collectSites(tx, of+"s.part = u.part and s.id = u.id", of+"q.part = u.part and q.site = u.id", "", outs, parts, numbers)
+	return all, tag.RowsAffected(), err
 }
 
 // collectSites selects rows of site, and the counts of their rows in queue. ofSite and ofQueue are

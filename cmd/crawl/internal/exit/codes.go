@@ -18,7 +18,7 @@ const (
 	Check    = 3   // done, but a check failed
 	Nothing  = 4   // nothing could be fetched
 	DiskFull = 5   // the disk is full, or another limit of the machine is reached
-	State    = 6   // the crawl's directory is damaged
+	State    = 6   // the crawl's directory is damaged, or newer than the database of its node
 	InUse    = 7   // another process holds the crawl
 	Layout   = 8   // this version does not read the layout of the crawl
 	Later    = 10  // stopped early, or a site must not be asked yet: the same command continues the crawl
@@ -45,7 +45,7 @@ var Codes = []Meaning{
 	{DiskFull, "disk full, or another limit of the machine",
 		"Make room, or raise the limit that the message names. The same command continues the crawl."},
 	{State, "the crawl is damaged, or a purge or repair of it was not finished",
-		"The message says which command finishes a purge or a repair. `crawl verify DIR` names what is damaged, and `crawl repair DIR` repairs what can be repaired. Or restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
+		"The message says which command finishes a purge or a repair. `crawl verify DIR` names what is damaged, and `crawl repair DIR` repairs what can be repaired; `crawl repair --rewind DIR` is for a node whose database is older than its files. Or restore the whole directory from a copy, or begin again with `--fresh`, which moves it aside."},
 	{InUse, "the crawl is in use by another process",
 		"Nothing: the other process works on it. For a timer this is a success."},
 	{Layout, "the crawl was written by a version whose layout this one does not read; nothing is damaged",

@@ -40,6 +40,7 @@ func Mend(err error, crawls bool) string {
 	var repair *store.RepairError
 	var runs *runsError
 	var notBegun *store.NotBegunError
+	var behind behind
 	fresh := "--fresh"
 	if !crawls {
 		fresh = "crawl run --fresh"
@@ -57,12 +58,22 @@ func Mend(err error, crawls bool) string {
 		return ": wait until it ends, or take another --dir"
 	case errors.As(err, &inUse):
 		return ": wait until it ends"
+	case errors.As(err, &behind):
+		dir := behind.Behind()
+		return ". If it is the right database, crawl repair --rewind " + dir + " lets the node go on: what the database lacks is fetched again, and what the node has of it is kept in " + dir + "/forgotten-*"
 	case errors.As(err, &damaged):
 		return ": restore the whole directory from a copy, repair what can be repaired with crawl repair, or start again with " + fresh
 	case errors.As(err, &version), errors.As(err, &identity):
 		return ", or start again with " + fresh
 	}
 	return ""
+}
+
+// behind is an error of package postgres: the database of a node is older than the files in the
+// directory of the node, which Behind returns.
+type behind interface {
+	error
+	Behind() string
 }
 
 // WithMend returns the text of an error, followed by the text of Mend.
@@ -108,6 +119,7 @@ func Code(err error) int {
 	var place *series.DirError
 	var name *series.NameError
 	var making *series.InUseError
+	var behind behind
 	switch {
 	case err == nil:
 		return Done
@@ -121,7 +133,7 @@ func Code(err error) int {
 		return InUse
 	case errors.As(err, &version):
 		return Layout
-	case errors.As(err, &damaged), errors.As(err, &purge), errors.As(err, &repair):
+	case errors.As(err, &damaged), errors.As(err, &purge), errors.As(err, &repair), errors.As(err, &behind):
 		return State
 	case store.DiskFull(err), fetch.TooManyOpen(err):
 		return DiskFull

@@ -3,6 +3,7 @@
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +51,10 @@ func hasPassword(state string) bool {
 			return true
 		}
 	}
-	return strings.Contains(state, "password")
+	// A URL with several hosts may not be one that package url reads.
+	_, rest, _ := strings.Cut(state, "://")
+	user, _, ok := strings.Cut(rest, "@")
+	return ok && strings.Contains(user, ":") || strings.Contains(state, "password")
 }
 
 // StateOf returns the state of the crawl that has a node with the directory dir. The directory
@@ -65,8 +70,8 @@ func StateOf(dir string) (store.State, error) {
 		return nil, err
 	}
 	var note struct {
-		State, Host, Database string
-		Port                  uint16
+		State, Host, Database, Ports string
+		Port                         uint16
 	}
 	if err := json.Unmarshal(raw, &note); err != nil {
 		return nil, &store.DamagedError{Path: path, Err: err}
@@ -75,7 +80,8 @@ func StateOf(dir string) (store.State, error) {
 		return nil, fmt.Errorf("%s: the state is in %q, which this version does not know", path, note.State)
 	}
 	quoted := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
-	return postgres.New(fmt.Sprintf("host=%s port=%d dbname=%s", quoted(note.Host), note.Port, quoted(note.Database)))
+	ports := cmp.Or(note.Ports, strconv.Itoa(int(note.Port)))
+	return postgres.New(fmt.Sprintf("host=%s port=%s dbname=%s", quoted(note.Host), quoted(ports), quoted(note.Database)))
 }
 
 // Open opens the state of a crawl on several machines, which the flag --state names or, if it is
