@@ -66,7 +66,7 @@ func TestOptions(t *testing.T) {
 	for _, c := range []struct {
 		rows, group int
 		want        string
-	}{{7, 3, "[3 3 1]"}, {7, 1, "[1 1 1 1 1 1 1]"}, {7, 0, "[7]"}, {7, -1, "[7]"}, {65537, 0, "[65536 1]"}} {
+	}{{7, 3, "[3 3 1]"}, {7, 1, "[1 1 1 1 1 1 1]"}, {7, 0, "[7]"}, {7, -1, "[7]"}, {32769, 0, "[32768 1]"}} {
 		f, _ := written(t, rowsOf(c.rows), parquet.Options{GroupRows: c.group})
 		var sizes []int64
 		for _, g := range f.RowGroups() {

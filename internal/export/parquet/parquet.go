@@ -120,7 +120,7 @@ type Options struct {
 
 // DefaultGroupRows is the default number of rows in a row group. A group takes tens of
 // megabytes of memory.
-const DefaultGroupRows = 64 << 10
+const DefaultGroupRows = 32 << 10
 
 // Write writes a file, compressed with Snappy, and returns the number of rows. The rows must
 // have the order of Source.Rows or, if Options.Snapshots is set, that of Series.Rows, because
