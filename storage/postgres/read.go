@@ -97,9 +97,9 @@ func (db *node) localTime(t *time.Time) time.Time {
 // requisite is true for the entries that may be requested after the limit of pages.
 const requisite = `(e.flags & 8 <> 0 or e.visits is not null)`
 
-// fromQueue joins queue with entry. Each row of queue finds its entry by the primary key: without
-// the offset, which is none, the planner may read all entries of the site for each row, as long as
-// the server has no statistics of the tables.
+// fromQueue joins queue with entry. Each row of queue finds its entry by the primary key. "offset 0"
+// changes no result, but makes the planner do so: otherwise it may read all entries of the site for
+// each row, as long as the server has no statistics of the tables.
 const fromQueue = ` from queue q join lateral (select * from entry e
 	where e.part = q.part and e.site = q.site and e.key = q.key offset 0) e on true`
 
