@@ -89,13 +89,13 @@ package crawler
 // functions. siteoptions.go has the options of a single site, sites.go looks them up, and
 // sitesbyhost.go makes them from a table. sitemaps.go queues the sitemaps that robots.txt
 // names, and sitemapcounts.go counts what they list. repeats.go finds pages with the same
-// body, and package internal/admit links into endless spaces of URLs. page.go is what a
+// body, and package internal/admit finds links into endless spaces of URLs. page.go is what a
 // Handler gets, newpage.go makes a Page without fetching it, follow.go queues the URLs that a
-// Handler follows, and tags.go passes a page to the Handler for its tag. batches.go is a crawl
-// as a loop. signals.go obeys statements of owners about the use of pages. archive.go and
-// log.go record requests and answers. left.go says why URLs that are left in the queue are not
-// fetched, changes.go how the settings of a run differ from those of the run before. rescan.go
-// reads the links of archived pages again.
+// Handler follows, and tags.go passes a page to the Handler for its tag. batches.go runs a crawl
+// as a loop over its pages or over batches of rows. signals.go obeys statements of owners about
+// the use of pages. archive.go and log.go record requests and answers. left.go says why URLs
+// that are left in the queue are not fetched, and changes.go says how the settings of a run
+// differ from those of the run before. rescan.go reads the links of archived pages again.
 //
 // stored.go reads the options of the last run of a crawl. admission.go says which URLs may
 // enter a crawl, by the rules of package internal/admit.

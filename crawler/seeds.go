@@ -123,7 +123,8 @@ func shown(s string) string {
 //
 // It returns how many of the seeds are new: no earlier seed or link of the crawl has led to them.
 // Seeds that are not new are not fetched again. A URL that was found within the last second may
-// count as new, and before Run so does a URL that an earlier run has found.
+// count as new. If Add is called before Run, a URL that an earlier run has found may also count
+// as new.
 //
 // A seed that was queued is fetched, or Left says why not, even if the run is about to end. If
 // the run has ended, the error is ErrEnded and nothing is queued. But if there are more than a

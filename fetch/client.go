@@ -37,7 +37,7 @@ type ClientOptions struct {
 	Patience time.Duration
 
 	// Concurrency is the largest number of requests that are under way at once, all to
-	// different sites; 0: 64. Up to half of this number is kept back for sites that answer
+	// different sites; 0 means 64. Up to half of this number is kept back for sites that answer
 	// quickly.
 	Concurrency int
 

@@ -266,11 +266,12 @@ func (f *Fetcher) visit(ctx context.Context, turn *frontier.Turn, fields func(ht
 	return h.get(ctx, turn, fields)
 }
 
-// Longest returns how long a request may be under way before the Fetcher calls
+// Longest returns how long a request may take, at most, before the Fetcher calls
 // [frontier.Turn.Received] for it. That call tells the frontier that the answer is still being
-// read. The parameter visits is the number of visits that are under way at once. The result
-// includes all time-outs of a request, and the time that one read of each visit waits for
-// [Options.Bandwidth], up to an hour. The frontier reserves a site for that long.
+// read. A site must be reserved for at least this time. The parameter visits is the number of
+// visits that are under way at once. The result is the sum of all time-outs of a request and, if
+// [Options.Bandwidth] limits the bandwidth, of the time that one read of each visit waits for
+// this limit. The second part is an hour at most.
 func (f *Fetcher) Longest(visits int) time.Duration {
 	d := totalTimeouts * f.opts.Timeout
 	if f.opts.Bandwidth > 0 {

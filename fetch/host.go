@@ -503,9 +503,9 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 	return nil
 }
 
-// progress returns the function that is called after each read of a body. The function starts
-// the time-out of the phase again. If there is a limit of the bandwidth, it first waits until
-// this limit permits the bytes that were read.
+// progress returns the function that is called after each read of a body. The function restarts
+// the time-out of the phase in which the body is read. If the bandwidth is limited, the function
+// first waits until this limit permits the bytes that were read.
 func (h *host) progress(w *watch) func(int) {
 	t := h.fetcher.throttle
 	if t == nil {

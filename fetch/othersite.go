@@ -91,8 +91,9 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	return robots.Defer, nil // the next hop requests u
 }
 
-// A site may need the right to another site while that other site has a visit. The first site
-// is not notified when the visit ends, so it tries again after the time busyFor.
+// busyFor is the time after which a site tries again to get the right to make a request to
+// another site. The right may be refused while that other site has a visit. The first site is
+// not notified when the visit ends, so it has to try again.
 const busyFor = time.Second
 
 // later handles err, the error of getting the right to another site, as notYet does. It also

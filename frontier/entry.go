@@ -59,9 +59,9 @@ func (e *Entry) Key() string {
 // apart is the first character of keys of entries with Apart. No URL begins with it.
 const apart = "="
 
-// Found returns the entry for u, a URL found on the page of e by hop. Its rank is that of its
-// depth, or RequisiteRank for a Requisite. The field Head is that of e if hop is a redirect, or
-// else false.
+// Found returns the entry for u, a URL found on the page of e. The letter hop says how u was
+// found. The rank of the new entry is RankOf(Depth) for its own depth, or RequisiteRank if the
+// new entry is a requisite. Its Head is that of e if hop is HopRedirect, and false otherwise.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {

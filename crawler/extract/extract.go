@@ -26,8 +26,9 @@ type Link struct {
 // for no particular language. It is empty if hreflang is missing.
 func (l Link) Lang() string { return l.said[:l.lang] }
 
-// Text returns the visible text of an a or area element, at most 256 bytes, if Options.Text
-// is set.
+// Text returns the visible text of an "a" element, including the alt texts of its images, or the
+// alt text of an "area" element. The result has at most 256 bytes. It is empty if Options.Text is
+// not set.
 func (l Link) Text() string { return l.said[l.lang:] }
 
 // maxLang is the length in bytes of the longest language tag that is accepted. The longest

@@ -37,7 +37,8 @@ var (
 	sizes     = notation[int64]{"size", parseSize, tellSize}
 )
 
-// Fraction returns the Amount of a number that need not be whole.
+// Fraction returns the Amount of the option to, a number that need not be whole. usual is its
+// default, and least is its least value, as in Amount.
 func Fraction(to *float64, usual, least float64) Amount[float64] {
 	return Amount[float64]{to, usual, least, fractions}
 }

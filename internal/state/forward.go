@@ -56,7 +56,8 @@ func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 	return all, nil
 }
 
-// waiters finds the waiting entries of one site whose pages have changed.
+// waiters finds the entries of one site that wait to be fetched again, and whose pages have
+// changed according to a list of page changes.
 type waiters struct {
 	db      *DB
 	changes *frontier.Changes

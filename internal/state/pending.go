@@ -166,8 +166,9 @@ func (s *pendingSite) first() place {
 	return s.last
 }
 
-// had removes those completions of a site that were merged before the file was opened. The
-// function effect reports whether the completion at a place was merged before that.
+// had removes from p those completions of s that were merged before the file was opened, and that
+// the journal still has. The function effect reports whether the completion at a place is one of
+// them.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	if s.done > 0 && effect(s.last) {

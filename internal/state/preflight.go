@@ -72,7 +72,8 @@ func Empty(dir string) bool {
 	return flags == leafPage && elements == 0
 }
 
-// StartAgain makes a state file that is Unwritten empty, unless another process is writing it.
+// StartAgain truncates the state file in dir to length 0 if the file is Unwritten, unless
+// another process is writing it.
 func StartAgain(dir string) error {
 	if !Unwritten(dir) {
 		return nil

@@ -369,8 +369,8 @@ func (d *decoder) near(target []byte) (same, rest []byte) {
 	return target[:n], rest
 }
 
-// entry reads an encoded entry of a site, without the entry's number. Hops and Via of the
-// result share the memory of one string.
+// entry reads an encoded entry of a site. The encoding does not contain the entry's number, so
+// ID is not set. Hops and Via of the result share the memory of one string.
 func (d *decoder) entry(site frontier.Site) (e frontier.Entry, err error) {
 	e.Tries, e.Depth, e.Rank = int(d.uvarint()), int(d.uvarint()), d.byte()
 	flags := d.byte()

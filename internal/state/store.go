@@ -56,7 +56,8 @@ type Opener interface {
 	OpenRecords(dir string) (Reading, error)
 }
 
-// Records read the state of a crawl. Their methods have the contracts of the methods of DB.
+// Records is the interface for reading the state of a crawl. Its methods have the contracts of
+// the methods of DB.
 type Records interface {
 	Begun() Begun
 	Sites() iter.Seq2[frontier.SiteState, error]

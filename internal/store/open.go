@@ -290,8 +290,8 @@ func remains(dir string) error {
 	return &DamagedError{Path: path, Err: errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
 }
 
-// Remains returns the path of an output of a crawl in dir that is not empty, or "" if there
-// is no such output.
+// Remains returns the path of a non-empty output of a crawl in dir, or "" if dir has no such
+// output.
 func Remains(dir string) string {
 	// dir may contain characters that have a meaning in a pattern.
 	names, _ := fs.Glob(os.DirFS(dir), ArchiveDir+"/*"+archiveFile+"*")

@@ -192,8 +192,9 @@ func recordFact(p *warc.Placed, line []byte) string {
 	return fmt.Sprintf("%d %d %s%s\t%s", p.Length, p.Date.UnixMicro(), p.URL, status, line)
 }
 
-// revisitFact returns the value of a fact about a revisit record, which is in the WARC file
-// with the given name: which answer the record repeats.
+// revisitFact returns the value of a fact about a revisit record. The value says which answer the
+// record repeats: url and date are those of that answer. name is the name of the WARC file that
+// contains the revisit record.
 func revisitFact(url string, date time.Time, name string) string {
 	return fmt.Sprintf("%d %s %s", date.UnixMicro(), name, url)
 }

@@ -65,8 +65,8 @@ func (db *node) owner(key string) string {
 	return ""
 }
 
-// applyOthers does what the group changes apart from completions, and adds the sites that it
-// changes to touched.
+// applyOthers updates the sites in memory for the entries that the group has queued again, and
+// for the page changes in its completions. It adds the sites that it changes to touched.
 func (g *group) applyOthers(touched map[siteID]*site) error {
 	db := g.db
 	recount := map[siteID]*site{}

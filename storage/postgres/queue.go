@@ -24,8 +24,8 @@ type op struct {
 	orderID    int64
 }
 
-// usualBounds limit how much waits for a commit. The number of operations also limits how many
-// pages are fetched again after a kill.
+// usualBounds limit how much waits for a commit. Queue, the number of operations, also limits
+// how many pages are fetched again after the process was killed.
 var usualBounds = state.Bounds{Queue: 256, Links: 20_000, Bytes: 8 << 20}
 
 // A queue holds the operations that callers have submitted and that the committer has not

@@ -31,8 +31,8 @@ type Target struct {
 // Stdout returns a target that writes to standard output.
 func Stdout(w io.Writer) *Target { return &Target{w: w} }
 
-// Create makes a file, which gets its name by Commit. If force is false, Create refuses to
-// replace an existing file.
+// Create makes a file, which gets the name path when Commit is called. If force is false, Create
+// refuses to replace an existing file.
 func Create(path string, force bool) (*Target, error) {
 	if info, err := os.Stat(path); err == nil && !force && keeps(info) {
 		return nil, exit.Usagef("%s exists: give another --output, or --force to write over it", path)
