@@ -133,7 +133,7 @@ func (db *node) bringSite(id siteID, c *frontier.Changes, keys map[[16]byte]time
 		all = append(all, key)
 	}
 	err = db.retry(func() error {
-		rows, err := db.pool.Query(db.ctx, `select `+rowColumns+`, q.key from queue q join entry e on e.part = q.part and e.site = q.site and e.key = q.key
+		rows, err := db.pool.Query(db.ctx, `select `+rowColumns+`, q.key`+fromQueue+`
 			where q.part = $1 and q.site = $2 and q.kind = $3 and q.key = any($4) and q.n <> all($5)`, id.part, id.id, again, all, out)
 		if err != nil {
 			return err
