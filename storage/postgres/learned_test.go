@@ -44,7 +44,7 @@ func TestASiteThatACommitHasReadIsReported(t *testing.T) {
 func TestLinksOfALostAnswerAreReported(t *testing.T) {
 	t.Parallel()
 	db := open(t, NewDatabase(t), t.TempDir())
-	defer kill(db)
+	defer db.Abandon()
 	take(t, db)
 	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{statetest.Entry(t, "http://a.example/1")}}); err != nil {
 		t.Fatal(err)
@@ -57,10 +57,13 @@ func TestLinksOfALostAnswerAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	close(db.closing) // the test commits in place of the committer
+	<-db.committed
 	g := &group{db: db, doubt: true, ops: []op{{completion: &frontier.Completion{Links: []frontier.Entry{second}}}}}
 	db.changing.Lock()
 	err = g.commit()
 	db.changing.Unlock()
+	db.session.stop()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,9 @@ func (db *node) Want(from, to frontier.Site) {
 	db.wishes.pairs[[2]int{min(a, b), max(a, b)}] = true
 }
 
-// wish writes the wishes of this node into the table of partitions. A partition has one wish at a
-// time; others must be repeated.
+// wish writes the wishes of this node into the table of partitions. A partition has one wish. If it
+// has another one already, because a robots.txt is redirected twice, the partitions of both wishes
+// must meet: so the lowest partitions of the two groups do.
 func (db *node) wish() error {
 	db.wishes.mu.Lock()
 	pairs := db.wishes.pairs
@@ -47,16 +48,50 @@ func (db *node) wish() error {
 	if len(pairs) == 0 {
 		return nil
 	}
-	var low, high []int32
-	for p := range pairs {
-		low, high = append(low, int32(p[0])), append(high, int32(p[1]))
-	}
 	return db.retry(func() error {
-		_, err := db.pool.Exec(db.ctx, `update part p set wish = u.low, wished = clock_timestamp()
-			from (select distinct on (high) low, high from unnest($1::int[], $2::int[]) u(low, high) order by high, low) u
+		rows, err := db.pool.Query(db.ctx, "select id, wish from part where wished > clock_timestamp() - $1::interval", wishFor)
+		if err != nil {
+			return err
+		}
+		wished := map[int]int{}
+		var id, wish int
+		if _, err := pgx.ForEachRow(rows, []any{&id, &wish}, func() error {
+			wished[id] = wish
+			return nil
+		}); err != nil {
+			return err
+		}
+		var low, high []int32
+		for id, wish := range together(wished, pairs) {
+			low, high = append(low, int32(wish)), append(high, int32(id))
+		}
+		_, err = db.pool.Exec(db.ctx, `update part p set wish = u.low, wished = clock_timestamp() from unnest($1::int[], $2::int[]) u(low, high)
 			where p.id = u.high and (p.wish is null or p.wish = u.low or p.wished < clock_timestamp() - $3::interval)`, low, high, wishFor)
 		return err
 	})
+}
+
+// together returns the wishes with which the partitions of each pair meet, given those that exist.
+// A wish is always for a lower number, so following wishes leads to the lowest partition of a group.
+func together(wished map[int]int, pairs map[[2]int]bool) map[int]int {
+	wishes := map[int]int{}
+	lowest := func(id int) int {
+		for {
+			wish, ok := wished[id]
+			if !ok {
+				return id
+			}
+			wishes[id], id = wish, wish // it still holds
+		}
+	}
+	for pair := range pairs {
+		a, b := lowest(pair[0]), lowest(pair[1])
+		if a != b {
+			wished[max(a, b)] = min(a, b)
+			wishes[max(a, b)] = min(a, b)
+		}
+	}
+	return wishes
 }
 
 // takeWished takes the free partitions that must meet one of this node.
