@@ -69,15 +69,7 @@ func (c *Crawler) tell(key string, value any, t told) error {
 
 // tellLimits tells the other nodes that this one has changed limits.
 func (c *Crawler) tellLimits(changed map[string]string) error {
-	c.gate.RLock() // so that the directory is not closed meanwhile
-	defer c.gate.RUnlock()
-	c.mu.Lock()
-	closed := c.queue == nil
-	c.mu.Unlock()
-	if closed {
-		return ErrEnded
-	}
-	return c.tell("", nil, told{Limits: changed})
+	return c.whileOpen(func() error { return c.tell("", nil, told{Limits: changed}) })
 }
 
 // changed returns the limits that differ, with their new texts.

@@ -110,6 +110,12 @@ func (c *ordered) list(o Order) {
 // write writes an order into the directory of the crawl. It returns ErrEnded if the directory
 // is closed: the run has ended, so the order has changed nothing.
 func (c *Crawler) write(o Order) error {
+	return c.whileOpen(func() error { return c.note(o) })
+}
+
+// whileOpen calls f while the directory of the crawl is open. If it is closed, because the run has
+// ended, whileOpen returns ErrEnded.
+func (c *Crawler) whileOpen(f func() error) error {
 	c.gate.RLock() // so that the directory is not closed meanwhile
 	defer c.gate.RUnlock()
 	c.mu.Lock()
@@ -118,7 +124,7 @@ func (c *Crawler) write(o Order) error {
 	if closed {
 		return ErrEnded
 	}
-	return c.note(o)
+	return f()
 }
 
 // note is like write, but does not check whether the directory is open.

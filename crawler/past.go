@@ -73,7 +73,7 @@ type recollection struct {
 	asked   bool             // the URL was looked up
 	visits  *frontier.Visits // the visits in this crawl, if it has fetched the URL before; nil: it has not, and capture is of the previous crawl
 	dir     string           // directory of the crawl that capture is of; empty: that crawl has no directory
-	capture *store.Capture   // the archived answer; nil if there is none, or if it cannot be read
+	capture *store.Capture   // the archived answer; nil if it does not exist or cannot be read
 	err     error            // why capture cannot be read
 	plain   bool             // request the page without a condition
 }

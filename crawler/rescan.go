@@ -28,7 +28,7 @@ type rescan struct {
 	bodies map[string][]frontier.Entry
 	second bool        // this is the second pass over the archive: read only bodies that revisit records of the first pass refer to
 	lost   int         // number of pages that were skipped because of maxRepeated
-	past   *store.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil if there is none
+	past   *store.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil without one
 }
 
 // An archivedAnswer is an answer that was read from the archive: a response record, or a

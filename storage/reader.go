@@ -99,7 +99,7 @@ func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 }
 
 // Snapshot returns the last snapshot that was stored for a site: a copy of its robots.txt, or a
-// failed attempt to fetch it. It returns nil if there is none.
+// failed attempt to fetch it. It returns nil if nothing was stored.
 func (r *Reader) Snapshot(site frontier.Site) (*robots.Snapshot, error) { return r.r.Snapshot(site) }
 
 // Snapshots iterates over all copies of a site's robots.txt, and over all failed attempts to

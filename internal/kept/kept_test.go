@@ -23,7 +23,7 @@ func TestASiteHasItsOwnSettings(t *testing.T) {
 	}
 	for _, name := range []string{"delay", "max-host-bytes", "max-host-pages", "max-host-time", "robots-forbidden"} {
 		if _, err := usual.With([]Own{{Name: name, Value: "\x00"}}, ""); err == nil {
-			t.Errorf("%s: a value that is none is no error", name)
+			t.Errorf("%s: an invalid value is accepted", name)
 		}
 	}
 }

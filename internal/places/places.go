@@ -142,7 +142,7 @@ func (l *List) Why(u frontier.URL) string { return l.find(u).where }
 // no line includes it.
 func (l *List) Place(u frontier.URL) string { return l.find(u).place }
 
-// find returns the line that includes u, or the zero listLine if there is none.
+// find returns the line that includes u, or the zero listLine if no line does.
 func (l *List) find(u frontier.URL) (none listLine) {
 	if u.IsZero() {
 		return none

@@ -103,7 +103,7 @@ func (r *Records) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 }
 
 // Snapshot returns the last snapshot that was stored for a site: a copy of its robots.txt, or a
-// failed attempt to fetch it. It returns nil if there is none.
+// failed attempt to fetch it. It returns nil if nothing was stored.
 func (r *Records) Snapshot(site frontier.Site) (*robots.Snapshot, error) {
 	return r.from.Snapshot(site)
 }

@@ -71,7 +71,7 @@ func (a *acked) lacks(committed time.Time) time.Duration {
 	return 0 // only commits of the last recentEvery
 }
 
-// readAcked reads the note in dir. It returns nil if there is none, or if it was not written
+// readAcked reads the note in dir. It returns nil if it does not exist, or was not written
 // completely before the machine lost its power.
 func readAcked(dir string) (*acked, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, ackedFile))

@@ -39,7 +39,7 @@ func (b backup) restore(t *testing.T) {
 	execute(t, b.admin, fmt.Sprintf("create database %s template %s_backup", b.name, b.name))
 }
 
-// chain returns a function that makes the options of a node that crawls pages, each of which has a
+// chain returns a function that makes the options of a node that crawls a chain of pages: each has a
 // link to the next; the last link leads to a page that is missing.
 func chain(t *testing.T, url, dir string, pages int) func() crawler.Options {
 	t.Helper()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
 )
@@ -41,21 +40,19 @@ func TestTheRunDoesNotEndBeforeAllIsTakenIn(t *testing.T) {
 	db := open(t, NewDatabase(t), t.TempDir())
 	defer kill(db)
 	f := &resting{ended: make(chan error, 1)}
-	db.Join(f, time.Minute)
-	rested := func() (n int) {
-		if err := db.pool.QueryRow(db.ctx, "select count(*) from part where owner = $1 and exists (select 1 from node where idle = seq)", db.id).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
+	k := &keeper{node: db, frontier: f}
+	if err := k.balance(db.ctx); err != nil { // it takes all partitions
+		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(2 * newsEvery); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if n := rested(); n > 0 {
-			t.Fatal("the node rests before its partitions are taken in")
-		}
+	if err := k.rest(); err != nil || k.idle || len(f.ended) > 0 {
+		t.Fatalf("the node rests before its partitions are taken in: %v, %v", k.idle, err)
 	}
 	f.mu.Lock()
 	f.grown = 1 << 40
 	f.mu.Unlock()
+	if err := k.rest(); err != nil || !k.idle {
+		t.Fatal(k.idle, err)
+	}
 	if err := <-f.ended; err != frontier.ErrEnd {
 		t.Error(err)
 	}
