@@ -3,7 +3,6 @@ package crawler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -404,19 +403,6 @@ func (c *Crawler) close() error {
 		return nil
 	}
 	return c.db.Close()
-}
-
-// An IdentityError says that a crawl was begun under another Identity. Such a crawl is not
-// resumed, because robots.txt was read for the old name, and site owners know the crawl by that
-// name.
-type IdentityError struct {
-	Dir       string
-	Was, Want Identity
-}
-
-func (e *IdentityError) Error() string {
-	return fmt.Sprintf("crawler: %s was begun as %s (%s), not as %s (%s): go on under that identity, or begin a crawl of its own elsewhere",
-		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
 }
 
 // admit returns an error if the crawl was begun under another identity, or if the previous

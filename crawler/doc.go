@@ -81,21 +81,31 @@ package crawler
 
 // Reading the source:
 //
-// job.Visit fetches one URL. job.go has what a visit needs. Crawler.Run opens a directory and a
-// frontier around a job and starts the workers. settings.go is the table of the options that
-// have names. values.go has the text forms of these options, except for numbers: the text forms
-// of numbers are in package internal/setting. limits.go has the options that may change during
-// a run. scope.go and links.go decide which links are followed; hooks.go calls the program's
-// functions. siteoptions.go has the options of a single site, sites.go looks them up, and
-// sitesbyhost.go makes them from a table. sitemaps.go queues the sitemaps that robots.txt
-// names, and sitemapcounts.go counts what they list. repeats.go finds pages with the same
-// body, and package internal/admit finds links into endless spaces of URLs. page.go is what a
-// Handler gets, newpage.go makes a Page without fetching it, follow.go queues the URLs that a
-// Handler follows, and tags.go passes a page to the Handler for its tag. batches.go runs a crawl
-// as a loop over its pages or over batches of rows. signals.go obeys statements of owners about
-// the use of pages. archive.go and log.go record requests and answers. left.go says why URLs
-// that are left in the queue are not fetched, and changes.go says how the settings of a run
-// differ from those of the run before. rescan.go reads the links of archived pages again.
+// A run: Crawler.Run in crawler.go opens a directory and a frontier and starts the workers.
+// options.go has the options, job.go the parts that all visits of a run share, and limits.go the
+// options that may change during a run. seeds.go reads the seeds. lastrun.go compares the
+// settings with those of the run before, and says whether anything is left to do. cluster.go
+// and clusterorders.go have what a run shares with other machines that crawl with it.
 //
-// stored.go reads the options of the last run of a crawl. admission.go says which URLs may
-// enter a crawl, by the rules of package internal/admit.
+// A visit: job.Visit in visit.go fetches one URL. page.go has the Page that a Handler gets,
+// handler.go calls the Handler, hooks.go the other functions of the program, and follow.go
+// queues the URLs that a Handler follows. batches.go runs a crawl as a loop over its pages or
+// over batches of rows.
+//
+// Links: links.go and scope.go decide which links of a page enter the crawl, by the rules of
+// package internal/admit. same.go finds URLs that lead to the same page. sitemaps.go queues the
+// sitemaps that robots.txt names and counts what they list. rescan.go reads the links of
+// archived pages again.
+//
+// Records: archive.go and log.go record requests and answers, repeats.go finds pages with the
+// same body, and signals.go obeys statements of owners about the use of pages. past.go, carry.go
+// and again.go are about pages that were fetched before.
+//
+// Settings: settings.go is the table of the options that have names, and values.go has their
+// text forms, except for numbers, which package internal/setting reads. siteoptions.go has the
+// options of a single site, and sites.go looks them up.
+//
+// Watching: status.go and stats.go have the figures of a run, and statusdir.go the status of a
+// directory. steer.go changes a run, orders.go records these changes, and left.go says why URLs
+// that are left in the queue are not fetched. plan.go and readpages.go answer questions about
+// a crawl that does not run.

@@ -2,11 +2,11 @@ package crawler
 
 import (
 	"fmt"
-	"strings"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/admit"
 )
 
 // A Link is a link that is about to be queued, as passed to Options.Links.
@@ -89,65 +89,74 @@ func (o *Options) readAhead() int {
 	return o.bounds.readAhead
 }
 
-// trackers are names of query parameters that say where a visitor came from. A name that ends
-// with * means all names that begin with the part before the *.
-var trackers = []string{
-	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
-	"fbclid", "igshid", "igsh", // Meta
-	"msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id", // Microsoft, Yandex, X, TikTok, LinkedIn
-	"mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "vero_id", "oly_anon_id", "oly_enc_id", // newsletters
-	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
+// A Visited is the result of a visit, as passed to Options.OnVisit, for metrics and
+// monitoring.
+type Visited struct {
+	Entry    frontier.Entry // the entry that was visited
+	Fate     frontier.Fate  // how the entry ended; frontier.Undecided if its URL will be requested later, for instance after the robots.txt of the site
+	Requests []Request      // in order, including those for robots.txt; if robots.txt forbids the URL, there is none for the URL itself
 }
 
-// StripTracking is an Options.Rewrite. It removes parameters that say nothing about the page,
-// but who a visitor is or where the visitor came from. They are utm_source and similar ones
-// (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of
-// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) that have at least 12
-// characters and no slash. The rest of the query is unchanged and in order. StripTracking is
-// safe for concurrent use.
-func StripTracking(u frontier.URL) frontier.URL {
-	path, query, has := strings.Cut(u.Target(), "?")
-	stripped := stripSession(path)
-	if has {
-		var kept []string
-		for pair := range strings.SplitSeq(query, "&") {
-			if name, value, _ := strings.Cut(pair, "="); !tracks(name) && !admit.IsSession(name, value) {
-				kept = append(kept, pair)
-			}
-		}
-		if stripped += "?" + strings.Join(kept, "&"); len(kept) == 0 {
-			stripped = strings.TrimSuffix(stripped, "?")
-		}
-	}
-	if stripped == u.Target() {
-		return u
-	}
-	return within(u, stripped)
+// A Request is one request and its result.
+type Request struct {
+	URL     frontier.URL
+	Robots  bool  // the request was for a file that is needed before a page may be requested: robots.txt or tdmrep.json
+	Status  int   // HTTP status; 0 if there was no answer
+	Bytes   int64 // bytes of the body as it came over the wire
+	Started time.Time
+	TTFB    time.Duration // time to the first byte of the answer; 0 if there was no answer
+	Took    time.Duration // time to the end of the answer
+	Err     error         // why there was no answer, or an incomplete one: a *fetch.Error
 }
 
-// stripSession removes ;jsessionid=... from a path.
-func stripSession(path string) string {
-	for at := strings.IndexByte(path, ';'); at >= 0; {
-		name, rest, _ := strings.Cut(path[at+1:], "=")
-		end := strings.IndexAny(rest, "/;")
-		if end < 0 {
-			end = len(rest)
-		}
-		if !admit.IsSession(name, rest[:end]) {
-			break
-		}
-		path = path[:at] + rest[end:]
-		at = strings.IndexByte(path, ';')
+// visited calls OnVisit at the end of a visit, when the site already is free for its next
+// visit.
+func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
+	if j.opts.OnVisit == nil {
+		return nil
 	}
-	return path
+	v := Visited{Entry: e, Fate: fate}
+	for _, x := range res.Exchanges {
+		r := Request{URL: x.URL, Robots: x.Robots, Status: x.Status, Bytes: x.WireBytes, Started: x.Started, Took: x.Ended.Sub(x.Started)}
+		if !x.FirstByte.IsZero() {
+			r.TTFB = x.FirstByte.Sub(x.Started)
+		}
+		if x.Err != nil {
+			r.Err = x.Err
+		}
+		v.Requests = append(v.Requests, r)
+	}
+	return safely("OnVisit", func() { j.opts.OnVisit(v) })
 }
 
-func tracks(name string) bool {
-	name = strings.ToLower(name)
-	for _, t := range trackers {
-		if beginning, any := strings.CutSuffix(t, "*"); name == t || any && strings.HasPrefix(name, beginning) {
-			return true
-		}
+// A Skip is a URL that is not fetched. Code says why, and Detail says more: the rule and line
+// of robots.txt, the error of the last try, the pattern of a trap, the name of the callback
+// that refused the URL, the statement of the owner, or the reason that was given to
+// Crawler.Exclude. For a URL that waits, Detail is the name of the clock that makes it wait.
+// Some values of Code are for URLs that are still queued: such a URL stays in the queue, and
+// the next run continues with it.
+type Skip struct {
+	URL    frontier.URL
+	Via    string // the URL of the page on which URL was found
+	Code   frontier.Code
+	Detail string
+	Until  time.Time // with frontier.Waiting: when the URL may be requested
+}
+
+// skipLink counts a link whose URL is not queued, and passes it to OnSkip.
+func (j *job) skipLink(s Skip) {
+	j.counts.add(func(n *Counts) { increment(&n.SkippedLinks, s.Code) })
+	j.skip(s)
+}
+
+// skipURL counts a queued URL that ended without a page, and passes it to OnSkip.
+func (j *job) skipURL(s Skip) {
+	j.counts.add(func(n *Counts) { increment(&n.SkippedURLs, s.Code) })
+	j.skip(s)
+}
+
+func (j *job) skip(s Skip) {
+	if j.opts.OnSkip != nil {
+		j.opts.OnSkip(s)
 	}
-	return false
 }

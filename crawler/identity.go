@@ -55,3 +55,16 @@ func (id Identity) UserAgent() string { return identity.Identity(id).UserAgent()
 // From returns the From field (RFC 9110, section 10.1.2) of every request: the e-mail
 // address, if there is one.
 func (id Identity) From() string { return identity.Identity(id).From() }
+
+// An IdentityError says that a crawl was begun under another Identity. Such a crawl is not
+// resumed, because robots.txt was read for the old name, and site owners know the crawl by that
+// name.
+type IdentityError struct {
+	Dir       string
+	Was, Want Identity
+}
+
+func (e *IdentityError) Error() string {
+	return fmt.Sprintf("crawler: %s was begun as %s (%s), not as %s (%s): go on under that identity, or begin a crawl of its own elsewhere",
+		e.Dir, e.Was.Token, e.Was.Contact, e.Want.Token, e.Want.Contact)
+}

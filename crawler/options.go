@@ -16,6 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/shared"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
@@ -373,3 +374,19 @@ func (o *Options) reading() extract.Options {
 }
 
 func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }
+
+// NoShared in Options.Shared keeps the clocks of a crawl apart from those of all other crawls.
+// It is for tests only, because two crawls of one site then send twice as many requests to it.
+var NoShared frontier.Shared = apart{}
+
+// apart is a Shared that never makes a crawl wait for another.
+type apart struct{}
+
+func (apart) Reserve(string, time.Time, time.Time) (taken frontier.Taken, ok bool) {
+	return taken, true
+}
+func (apart) Renew(string, time.Time)   {}
+func (apart) Release(string, time.Time) {}
+
+// clocks returns the clocks that the crawl shares with others.
+func (o *Options) clocks() frontier.Shared { return shared.Of(o.Shared, o.Network) }

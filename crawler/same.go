@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/admit"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -160,4 +161,67 @@ func (o *Options) ownKey(p *Page) string {
 	}
 	e := frontier.Entry{URL: p.URL, Same: o.same(p.URL, p.clean)}
 	return e.Key()
+}
+
+// trackers are names of query parameters that say where a visitor came from. A name that ends
+// with * means all names that begin with the part before the *.
+var trackers = []string{
+	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
+	"fbclid", "igshid", "igsh", // Meta
+	"msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id", // Microsoft, Yandex, X, TikTok, LinkedIn
+	"mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "vero_id", "oly_anon_id", "oly_enc_id", // newsletters
+	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
+}
+
+// StripTracking is an Options.Rewrite. It removes parameters that say nothing about the page,
+// but who a visitor is or where the visitor came from. They are utm_source and similar ones
+// (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of
+// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) that have at least 12
+// characters and no slash. The rest of the query is unchanged and in order. StripTracking is
+// safe for concurrent use.
+func StripTracking(u frontier.URL) frontier.URL {
+	path, query, has := strings.Cut(u.Target(), "?")
+	stripped := stripSession(path)
+	if has {
+		var kept []string
+		for pair := range strings.SplitSeq(query, "&") {
+			if name, value, _ := strings.Cut(pair, "="); !tracks(name) && !admit.IsSession(name, value) {
+				kept = append(kept, pair)
+			}
+		}
+		if stripped += "?" + strings.Join(kept, "&"); len(kept) == 0 {
+			stripped = strings.TrimSuffix(stripped, "?")
+		}
+	}
+	if stripped == u.Target() {
+		return u
+	}
+	return within(u, stripped)
+}
+
+// stripSession removes ;jsessionid=... from a path.
+func stripSession(path string) string {
+	for at := strings.IndexByte(path, ';'); at >= 0; {
+		name, rest, _ := strings.Cut(path[at+1:], "=")
+		end := strings.IndexAny(rest, "/;")
+		if end < 0 {
+			end = len(rest)
+		}
+		if !admit.IsSession(name, rest[:end]) {
+			break
+		}
+		path = path[:at] + rest[end:]
+		at = strings.IndexByte(path, ';')
+	}
+	return path
+}
+
+func tracks(name string) bool {
+	name = strings.ToLower(name)
+	for _, t := range trackers {
+		if beginning, any := strings.CutSuffix(t, "*"); name == t || any && strings.HasPrefix(name, beginning) {
+			return true
+		}
+	}
+	return false
 }
