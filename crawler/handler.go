@@ -107,8 +107,8 @@ func checkTag(tag string) error {
 // follows a link to it. If that matters, set Options.Sitemaps to SitemapsNone.
 //
 // The Handler for "" gets the pages without a tag, and those whose tag has no Handler. A nil
-// Handler ignores its pages. If neither the tag of a page nor "" has a Handler, the error is a
-// *TagError. It is counted, logged and passed to Options.OnError like an error of any Handler,
+// Handler ignores its pages. If neither the tag of a page nor "" has a Handler, the Handler
+// returns an error. It is counted, logged and passed to Options.OnError like an error of any Handler,
 // so that no page is lost silently because a tag is misspelled.
 //
 // A tag is any text of at most 64 KiB. It may be data about the page, such as JSON with the price
@@ -125,19 +125,19 @@ func (t Tags) Handle(ctx context.Context, p *Page) error {
 	}
 	switch {
 	case !ok:
-		return &TagError{p.Entry.Tag}
+		return &tagError{p.Entry.Tag}
 	case h == nil:
 		return nil
 	}
 	return h.Handle(ctx, p)
 }
 
-// A TagError says that a Tags has no Handler for a page.
-type TagError struct {
+// A tagError says that a Tags has no Handler for a page.
+type tagError struct {
 	Tag string // tag of the page
 }
 
-func (e *TagError) Error() string {
+func (e *tagError) Error() string {
 	return fmt.Sprintf(`crawler: the tags have no handler for the tag %q, and none for "" that would take its pages`, e.Tag)
 }
 

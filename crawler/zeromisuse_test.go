@@ -101,7 +101,6 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 		"OptionError":            &crawler.OptionError{},
 		"PanicError":             &crawler.PanicError{},
 		"SeedError":              &crawler.SeedError{},
-		"TagError":               &crawler.TagError{},
 		"IdentityError":          &crawler.IdentityError{},
 		"SitesByHost":            second(crawler.SitesByHost(map[string]crawler.SiteOptions{"": {}})),
 		"ReadOptOutList, binary": second(crawler.ReadOptOutList(strings.NewReader("\x00\xff"), "")),

@@ -103,12 +103,12 @@ func isMarkup(mediaType string) bool {
 	return false
 }
 
-// A ChallengeError says that an answer is a bot-challenge page, which demands a browser.
-type ChallengeError struct {
+// A challengeError says that an answer is a bot-challenge page, which demands a browser.
+type challengeError struct {
 	Network string // for example "Cloudflare"; "A captcha" if the network is not known
 	Status  int
 }
 
-func (e *ChallengeError) Error() string {
+func (e *challengeError) Error() string {
 	return fmt.Sprintf("%s answers %d and asks for a browser: the site wants this crawler to slow down, or not to come", e.Network, e.Status)
 }

@@ -93,12 +93,12 @@ func TestErrorsSayWhatHappened(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&ChallengeError{"Imperva", 403}, "Imperva answers 403 and asks for a browser: the site wants this crawler to slow down, or not to come"},
-		{&AddressError{Host: "a.example"}, "a.example means this machine, which has no public address"},
-		{&AddressError{Host: "a.example", Addr: netip.MustParseAddr("10.0.0.1")}, "a.example is at 10.0.0.1, which is not a public address"},
-		{&ProxyError{Proxy: "http://p", Status: 407}, "the proxy http://p refuses the user and the password: give them as USER:PASSWORD@ before its host"},
-		{&ProxyError{Proxy: "http://p", Status: 502}, "the proxy http://p answers 502 Bad Gateway"},
-		{&ProxyError{Proxy: "http://p", Err: cause}, "the proxy http://p: cause"},
+		{&challengeError{"Imperva", 403}, "Imperva answers 403 and asks for a browser: the site wants this crawler to slow down, or not to come"},
+		{&addressError{Host: "a.example"}, "a.example means this machine, which has no public address"},
+		{&addressError{Host: "a.example", Addr: netip.MustParseAddr("10.0.0.1")}, "a.example is at 10.0.0.1, which is not a public address"},
+		{&proxyError{Proxy: "http://p", Status: 407}, "the proxy http://p refuses the user and the password: give them as USER:PASSWORD@ before its host"},
+		{&proxyError{Proxy: "http://p", Status: 502}, "the proxy http://p answers 502 Bad Gateway"},
+		{&proxyError{Proxy: "http://p", Err: cause}, "the proxy http://p: cause"},
 		{&Error{"http://a.example/", StageTLS, cause}, "http://a.example/: tls: cause"},
 		{&decodeError{cause}, "cause"},
 		{&spoolError{cause}, "a temporary file for a body: cause: make room there, or raise the budget of memory for bodies"},
@@ -133,7 +133,7 @@ func TestAChallengeIsARequestForRest(t *testing.T) {
 				t.Fatalf("%d exchanges, outcome %+v", len(all), res.Outcome)
 			}
 			first := all[1]
-			var why *ChallengeError
+			var why *challengeError
 			if stage(first) != StageChallenge || !errors.As(first.Err, &why) || why.Network != "Cloudflare" || first.Status != 403 || string(first.Body) != "no" || first.Truncated != "" {
 				t.Errorf("exchange: %+v", first)
 			}

@@ -58,9 +58,9 @@
 //     make it.
 //   - [*NotYetError]: the site must not be contacted now, or the context of the caller has
 //     ended (see ctx.Err). Otherwise try again at its time Until.
-//   - [*Error]: there is no answer. Its [Stage] says what failed. errors.As finds the cause, such
-//     as an [*AddressError] for a host that is not public, a [*ProxyError], or a [*ChallengeError]
-//     for a page that demands a browser.
+//   - [*Error]: there is no answer. Its [Stage] says what failed, such as [StageAddress] for
+//     a host that is not public, [StageProxy], or [StageChallenge] for a page that demands a
+//     browser.
 //   - A *frontier.URLError: the text is no URL that can be requested.
 //   - [ErrClientClosed]: Close was called.
 //

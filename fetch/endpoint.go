@@ -83,7 +83,7 @@ type endpoint struct {
 }
 
 // resolve returns the addresses of site that may be dialled. If none may be dialled, the error
-// is an *AddressError.
+// is an *addressError.
 func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, error) {
 	host, port, named := f.connectTo(site)
 	if host == site.Host() && port == site.Port() {
@@ -108,7 +108,7 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 		}
 	}
 	if len(eps) == 0 {
-		return nil, &AddressError{Host: host, Addr: addrs[0]}
+		return nil, &addressError{Host: host, Addr: addrs[0]}
 	}
 	return eps, nil
 }
@@ -133,14 +133,14 @@ func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named
 	return host, port, named
 }
 
-// An AddressError is returned for a host that has only private addresses, unless
+// An addressError is returned for a host that has only private addresses, unless
 // Options.AllowPrivate is set.
-type AddressError struct {
+type addressError struct {
 	Host string
 	Addr netip.Addr // the zero Addr for a local name that is reached through a proxy
 }
 
-func (e *AddressError) Error() string {
+func (e *addressError) Error() string {
 	if !e.Addr.IsValid() {
 		return e.Host + " means this machine, which has no public address"
 	}

@@ -121,8 +121,8 @@ var (
 // it was not. at is the phase in which err occurred. kept says that the connection came from an
 // earlier exchange and that no byte of the answer was received.
 func stageOf(cause error, at phase, kept bool, err error) Stage {
-	var address *AddressError
-	var proxy *ProxyError
+	var address *addressError
+	var proxy *proxyError
 	var decode *decodeError
 	switch {
 	case errors.As(err, &address):

@@ -242,7 +242,7 @@ func positive[T ~int | ~int64](n, def T) T {
 // Get visits the site of turn: it makes at most one request to the site and returns the outcome
 // to pass to Turn.Finish. It does not finish the turn. A failure of the site is recorded in the
 // Result and is not an error. An error comes from the Snapshots, from this machine (too many
-// open files), from a proxy that refuses the credentials (*ProxyError), or from a misuse of
+// open files), from a proxy that refuses the credentials, or from a misuse of
 // Get. Even with an error, the Result may contain an exchange. Result.Outcome then includes
 // that exchange.
 func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) {

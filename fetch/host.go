@@ -381,7 +381,7 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c
 	if c.absolute() && x.Status == http.StatusProxyAuthRequired {
 		c.finish()
 		h.drop()
-		return nil, &ProxyError{Proxy: x.Proxy, Status: x.Status}
+		return nil, &proxyError{Proxy: x.Proxy, Status: x.Status}
 	}
 	b, err := h.read(w, a, x, resp)
 	h.only1 = h.only1 || c.h2 != nil && err != nil && wantsHTTP11(err)
@@ -498,7 +498,7 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 		seen = nil // only the length of a page tells a challenge from a page that mentions one, and the length is not known
 	}
 	if network := challengeOf(x.Status, x.Header, seen, x.URL.Target()); network != "" {
-		x.Err = &Error{x.URL.String(), StageChallenge, &ChallengeError{network, x.Status}}
+		x.Err = &Error{x.URL.String(), StageChallenge, &challengeError{network, x.Status}}
 	}
 	return nil
 }

@@ -102,15 +102,15 @@ func proxyName(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), strconv.Itoa(int(proxyPort(u))))
 }
 
-// A ProxyError says that there is no connection through a proxy, or that the proxy could not
+// A proxyError says that there is no connection through a proxy, or that the proxy could not
 // reach the site. These two failures cannot be distinguished reliably.
-type ProxyError struct {
+type proxyError struct {
 	Proxy  string // without user and password
 	Status int    // of the proxy's answer; 0 if there was none
 	Err    error
 }
 
-func (e *ProxyError) Error() string {
+func (e *proxyError) Error() string {
 	if e.Status == http.StatusProxyAuthRequired {
 		return fmt.Sprintf("the proxy %s refuses the user and the password: give them as USER:PASSWORD@ before its host", e.Proxy)
 	}
@@ -121,12 +121,12 @@ func (e *ProxyError) Error() string {
 }
 
 // Unwrap returns the error of the connection to the proxy.
-func (e *ProxyError) Unwrap() error { return e.Err }
+func (e *proxyError) Unwrap() error { return e.Err }
 
 // refusedByProxy reports whether err says that a proxy requires other credentials. The site
 // does not cause such a failure, and later requests would fail, too.
 func refusedByProxy(err error) bool {
-	var p *ProxyError
+	var p *proxyError
 	return errors.As(err, &p) && p.Status == http.StatusProxyAuthRequired
 }
 
@@ -137,16 +137,16 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 	}
 	u, err := f.opts.Proxy(&url.URL{Scheme: site.Scheme(), Host: site.Authority(), Path: "/"})
 	if err != nil {
-		return nil, &ProxyError{Proxy: "of " + string(site), Err: err}
+		return nil, &proxyError{Proxy: "of " + string(site), Err: err}
 	}
 	if u == nil {
 		return nil, nil
 	}
 	if err := checkProxy(u); err != nil {
-		return nil, &ProxyError{Proxy: u.Redacted(), Err: err}
+		return nil, &proxyError{Proxy: u.Redacted(), Err: err}
 	}
 	if site.Scheme() == "ftp" {
-		return nil, &ProxyError{Proxy: proxyName(u), Err: errors.New("ftp:// goes through no proxy: leave its host out, as NO_PROXY does")}
+		return nil, &proxyError{Proxy: proxyName(u), Err: errors.New("ftp:// goes through no proxy: leave its host out, as NO_PROXY does")}
 	}
 	return u, nil
 }
@@ -158,12 +158,12 @@ func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.U
 	if host := site.Host(); !f.opts.AllowPrivate {
 		a, err := netip.ParseAddr(host)
 		if err == nil && !Public(a) || isLocalName(host) {
-			return nil, &AddressError{Host: host, Addr: a}
+			return nil, &addressError{Host: host, Addr: a}
 		}
 	}
 	addrs, err := f.names.lookup(ctx, u.Hostname())
 	if err != nil {
-		return nil, &ProxyError{Proxy: proxyName(u), Err: err}
+		return nil, &proxyError{Proxy: proxyName(u), Err: err}
 	}
 	eps := make([]endpoint, len(addrs))
 	for i, a := range addrs {
@@ -178,9 +178,9 @@ func (d *dialing) dialProxy(ctx context.Context) (net.Conn, error) {
 	u := d.to.proxy
 	c, err := d.connectProxy(ctx, u)
 	if err != nil {
-		var known *ProxyError
+		var known *proxyError
 		if !errors.As(err, &known) {
-			err = &ProxyError{Proxy: proxyName(u), Err: err}
+			err = &proxyError{Proxy: proxyName(u), Err: err}
 		}
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 		return err
 	}
 	if resp.StatusCode/100 != 2 {
-		return &ProxyError{Proxy: proxyName(u), Status: resp.StatusCode}
+		return &proxyError{Proxy: proxyName(u), Status: resp.StatusCode}
 	}
 	if in.Buffered() > 0 {
 		return errors.New("it sends bytes of its own into the tunnel")

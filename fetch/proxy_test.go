@@ -257,7 +257,7 @@ func TestWrongCredentialsEndTheVisitWithAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = v.fetcher.Get(context.Background(), turn)
-			var refused *ProxyError
+			var refused *proxyError
 			if v.fetcher.open.Len() > 0 {
 				t.Error("the connection to the proxy is kept")
 			}
@@ -367,7 +367,7 @@ func TestProxiesThatAreNone(t *testing.T) {
 			v.once = true
 			_, all := v.visit("http://a.example/")
 			synctest.Wait()
-			var wrong *ProxyError
+			var wrong *proxyError
 			if x := all[0]; stage(x) != StageProxy || !errors.As(x.Err, &wrong) || wrong.Err == nil || len(w.dialed) != dialled || ended != (dialled > 0) {
 				t.Errorf("%s: stage %q, dialled %v, hung up %t: %v", raw, stage(x), w.dialed, ended, x.Err)
 			}

@@ -19,10 +19,10 @@
 //
 //   - To read what a crawl has found: [ReadPages] and [ReadLinks] read lines, also while the crawl
 //     runs. The function ReadPages of package crawler has the pages with their bodies.
-//   - To read the state of a crawl that does not run: [OpenReader], then [Reader.Fate],
+//   - To read the state of a crawl that does not run: [OpenReader], then [Reader.Entry],
 //     [Reader.Entries], [Reader.Sites] and so on.
 //   - To find the archived answer to a URL: [OpenPast], then [Past.Capture].
-//   - To read the WARC files: [ArchiveFiles] and [OpenArchive].
+//   - To read the WARC files: [ArchiveFiles], then package warc.
 //   - To keep the state of a crawl in a database: package storage/postgres has a [State].
 //
 // The command crawl verifies and repairs a crawl, makes its index, and purges it.
@@ -33,20 +33,19 @@
 // errors of Crawler.Run are the same.
 //
 //   - [*InUseError]: a process runs the crawl. Wait until it has ended.
-//   - [*NotBegunError], and other errors that match [ErrNoCrawl]: there is nothing to read.
+//   - An error that wraps [ErrNoCrawl]: there is nothing to read.
 //   - [*DamagedError]: a file does not have the contents that the crawl has written. The command
 //     crawl repair mends it.
-//   - [*VersionError]: the state file has the layout of another version. Use that version.
-//   - [*PurgeError]: a purge was interrupted. The command crawl optout purge finishes it.
-//   - [*RepairError]: a repair was interrupted. The command crawl repair finishes it.
+//
+// Any other error names the file and what to do: use the version of permesso that wrote the
+// state, or finish a purge or a repair that was interrupted.
 //
 // [DiskFull] says whether an error of a run means that the disk was full: make room, and run the
 // crawl again. After Close the error of a [Reader] is [ErrClosed].
 //
-// Two kinds of errors are about one answer, and no other answer is affected. A
-// [*MissingAnswerError] says that the body of the answer is in the archive of an earlier crawl,
-// which cannot be found or read: put that crawl back beside this one. An error that wraps
-// [ErrPurged] says that the answer was removed on purpose.
+// An error of [Past.Capture] is about one answer, and no other answer is affected. The body may be
+// in the archive of an earlier crawl that cannot be found or read: put that crawl back beside
+// this one.
 //
 // # Units and concurrency
 //

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"path/filepath"
+	"os"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage"
@@ -22,13 +22,13 @@ func ExampleOpenReader() {
 		log.Fatal(err)
 	}
 	defer r.Close()
-	fmt.Println(filepath.Base(r.Dir()), r.Unclean(), r.LastCommit().IsZero())
-	for site, err := range r.Names() {
+	fmt.Println(r.Unclean(), r.LastCommit().IsZero())
+	for state, err := range r.Sites() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		state, err := r.State(site)
-		fmt.Println(site, state.Known, state.Left(), err)
+		site := state.Site
+		fmt.Println(site, state.Known, state.Left())
 		for e, err := range r.Entries(site) {
 			fmt.Println(e.URL, e.Fate.Code, e.Fate.Status, err)
 		}
@@ -42,8 +42,8 @@ func ExampleOpenReader() {
 		}
 	}
 	// Output:
-	// example.crawl false false
-	// https://example.org 1 0 <nil>
+	// false false
+	// https://example.org 1 0
 	// https://example.org/ fetched 200 <nil>
 	// robots.txt: <nil> <nil>
 }
@@ -69,7 +69,7 @@ func ExampleReader_Sites() {
 }
 
 // What became of one URL.
-func ExampleReader_Fate() {
+func ExampleReader_Entry() {
 	dir, remove := smallCrawl()
 	defer remove()
 	r, err := storage.OpenReader(dir)
@@ -82,16 +82,13 @@ func ExampleReader_Fate() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fate, ok, err := r.Fate(u)
-		fmt.Println(fate.Code, ok, err)
-		entry, ok, err := r.Entry(u) // how it was found, too
-		fmt.Println(entry.Depth, ok, err)
+		entry, ok, err := r.Entry(u)
+		state, _ := r.State(u.Site())
+		fmt.Println(entry.Fate.Code, entry.Depth, ok, err, state.Known)
 	}
 	// Output:
-	// fetched true <nil>
-	// 0 true <nil>
-	// undecided false <nil>
-	// 0 false <nil>
+	// fetched 0 true <nil> 1
+	// undecided 0 false <nil> 1
 }
 
 // The lines of a crawl's pages and links, also while it runs.
@@ -144,33 +141,20 @@ func ExampleOpenPast() {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	fmt.Printf("%d %s %v\n", c.Status, body, err)
-	path, _ := c.Place()
-	fmt.Println(past.Remembers(), filepath.Base(filepath.Dir(path)), c.TextDigest() == "", c.Check())
-	// Output:
-	// 200 hello <nil>
-	// true warc true <nil>
+	// Output: 200 hello <nil>
 }
 
-// The bodies of pages that are in pages.jsonl, and the archived answers of the other pages, also
-// while the crawl runs.
-func ExamplePastOf() {
-	dir, remove := smallCrawl()
+// The bodies of pages that a crawl keeps in pages.jsonl.
+func ExampleReadBodies() {
+	dir, remove := smallCrawl() // keeps its bodies in the archive alone
 	defer remove()
-	past := storage.PastOf(dir)
 	for p, err := range storage.ReadBodies(context.Background(), dir) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if p.Body != nil || p.Base64 != nil {
-			continue
-		}
-		c, err := past.Answer(p)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(p.URL, c != nil)
+		fmt.Println(p.URL, len(p.Body), len(p.Base64))
 	}
-	// Output: https://example.org/ true
+	// Output: https://example.org/ 0 0
 }
 
 // The WARC files of a crawl.
@@ -181,9 +165,8 @@ func ExampleArchiveFiles() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	past := storage.PastOf(dir)
 	for _, path := range paths {
-		f, err := storage.OpenArchive(path)
+		f, err := os.Open(path)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -197,23 +180,9 @@ func ExampleArchiveFiles() {
 				log.Fatal(err)
 			}
 			fmt.Println(rec.Type, rec.Size > 0)
-			if rec.Type == warc.Revisit { // it repeats the body of an earlier record
-				c, err := past.Original(rec)
-				fmt.Println(c != nil, err)
-			}
 		}
 	}
 	// Output:
 	// warcinfo true
 	// response true
-}
-
-// A statement about the use of a page, in pages.jsonl and in the archive.
-func ExampleParseUsage() {
-	u, ok := storage.ParseUsage("ai-train=n by line 5: Content-Signal: ai-train=no")
-	fmt.Println(u.Use, u.Granted, ok)
-	fmt.Println(u)
-	// Output:
-	// ai-train false true
-	// ai-train=n by line 5: Content-Signal: ai-train=no
 }

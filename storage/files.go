@@ -6,7 +6,6 @@ package storage
 import (
 	"context"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/state"
@@ -22,10 +21,6 @@ const (
 	ArchiveDir = store.ArchiveDir // warc
 	IndexFile  = store.IndexFile  // index.cdxj
 )
-
-// FieldTextDigest is the field of a metadata record with the digest of the visible text of
-// a page: "sha256:" and hexadecimal digits.
-const FieldTextDigest = store.FieldTextDigest
 
 // A PageRecord is one line of pages.jsonl. Its fields are never renamed or given another
 // meaning; new fields may be added.
@@ -82,10 +77,6 @@ type LinkRecord struct {
 // pages.jsonl. Its fields are never renamed or given another meaning.
 type UsageRecord = store.UsageRecord
 
-// ParseUsage parses a statement about the use of a page, as a metadata record of the archive has
-// it: "ai-train=n by line 5: Content-Signal: ai-train=no". ok is false for any other text.
-func ParseUsage(s string) (u UsageRecord, ok bool) { return store.ParseUsage(s) }
-
 // Text is a JSON string that is encoded without being copied.
 type Text = store.Text
 
@@ -138,10 +129,6 @@ func pages(of iter.Seq2[*store.PageRecord, error]) iter.Seq2[*PageRecord, error]
 // ArchiveFiles returns the paths of the finished WARC files of the crawl in dir, in the
 // order in which they were begun. It fails only if the directory cannot be read.
 func ArchiveFiles(dir string) (paths []string, err error) { return store.ArchiveFiles(dir) }
-
-// OpenArchive opens the WARC file of a crawl at path. If the file is still being written, its
-// name has the suffix ".open"; OpenArchive opens it under that name.
-func OpenArchive(path string) (*os.File, error) { return store.OpenArchive(path) }
 
 // A State opens the states of crawls that are not in a file of the directory of the crawl.
 // Package storage/postgres implements it; other packages cannot.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/store"
-	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
 // A Past looks up archived answers of a crawl that has ended. It changes nothing, and holds no
@@ -29,32 +28,11 @@ func OpenPast(dir string) (*Past, error) {
 	return &Past{p}, nil
 }
 
-// PastOf is like OpenPast, but it reads nothing and does not fail. The crawl in dir may be
-// running.
-func PastOf(dir string) *Past { return &Past{store.PastOf(dir)} }
-
-// Remembers reports whether the crawl has an index of its archive. Without an index Capture
-// finds nothing.
-func (p *Past) Remembers() bool { return p.p.Remembers() }
-
 // Capture returns the last capture of u. It returns nil if u has no capture, or if a purge has
 // removed the body of the capture. It returns an error if the index or a record cannot be read,
-// or if the record with the body is missing (a *MissingAnswerError). Errors about a damaged
+// or if the record with the body is missing. Errors about a damaged
 // record wrap a *warc.Error. Capture does not check the body.
 func (p *Past) Capture(u frontier.URL) (*Capture, error) { return captureOf(p.p.Capture(u)) }
-
-// Answer returns the answer from which rec, a line of pages.jsonl of the crawl, was made. It
-// returns nil if the answer is not in the archive of the crawl, or was purged. It fails with the
-// same errors as Capture.
-func (p *Past) Answer(rec *PageRecord) (*Capture, error) {
-	return captureOf(p.p.Answer((*store.PageRecord)(rec)))
-}
-
-// Original returns the answer to which rec refers. rec must be a revisit record in the archive
-// of the crawl. The answer may be in this crawl or in an earlier one. Original fails with the
-// same errors as Capture, but if the answer was purged it returns an error that wraps
-// ErrPurged.
-func (p *Past) Original(rec *warc.Record) (*Capture, error) { return captureOf(p.p.Original(rec)) }
 
 // A Capture is the last archived answer to a URL. It keeps at most 32 KiB of its record in
 // memory. It holds no file open. It must not be used by several goroutines at the same time.
@@ -89,21 +67,8 @@ func captureOf(c *store.Capture, err error) (*Capture, error) {
 	}, nil
 }
 
-// TextDigest returns the recorded digest of the answer's visible text, as decoded by the
-// Content-Type of Header (FieldTextDigest). It is empty if none was recorded. If the record of
-// the answer has the body, TextDigest is known only after the body was read to its end.
-func (c *Capture) TextDigest() string { return c.c.TextDigest }
-
-// Place returns where the record with the body begins: the path of its WARC file, which may
-// belong to another crawl, and the offset in that file, in bytes.
-func (c *Capture) Place() (path string, offset int64) { return c.c.Place() }
-
 // Open returns the answer with its body as it was sent, but without the transfer coding. The
 // caller must close the body. If the record is damaged, reading the body fails at its end, so
 // the caller must not rely on any part of the body before io.EOF. The Status of the answer is
 // empty: use its StatusCode.
 func (c *Capture) Open() (*http.Response, error) { return c.c.Open() }
-
-// Check reads the body and compares its digest with Digest. It fails with the same errors as
-// Past.Capture. Later calls return the result of the first call.
-func (c *Capture) Check() error { return c.c.Check() }

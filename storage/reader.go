@@ -20,10 +20,8 @@ import (
 type Reader struct{ r *store.Reader }
 
 // OpenReader opens the state of the crawl in dir. It returns an *InUseError if a process runs
-// the crawl, because bbolt then lets no other process read the state. It returns a *PurgeError
-// if a purge was interrupted, because a part of what it removes is still there, and a
-// *RepairError if a repair was interrupted. Other errors are a *NotBegunError, a *DamagedError,
-// a *VersionError, or an error of the file system.
+// the crawl, because bbolt then lets no other process read the state. It also fails if a purge
+// or a repair was interrupted, because the files of the crawl do not agree then.
 func OpenReader(dir string) (*Reader, error) {
 	r, err := store.OpenReader(dir)
 	if err != nil {
@@ -35,9 +33,6 @@ func OpenReader(dir string) (*Reader, error) {
 // Close closes the state, so that a process can run the crawl again. A second call returns
 // ErrClosed.
 func (r *Reader) Close() error { return r.r.Close() }
-
-// Dir returns the directory of the crawl.
-func (r *Reader) Dir() string { return r.r.Dir() }
 
 // Unclean reports whether the last process that held the crawl did not close it, for example
 // because it was killed.
@@ -54,15 +49,6 @@ func (r *Reader) Sites() iter.Seq2[frontier.SiteState, error] { return r.r.Sites
 // State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.r.State(site) }
 
-// Names iterates over the sites that have entries, in byte order.
-func (r *Reader) Names() iter.Seq2[frontier.Site, error] { return r.r.Names() }
-
-// Fate returns how the crawl's entry for u ended. The fate is Undecided if the entry is
-// queued, and Waiting if it waits for another try. ok is false if u was never queued.
-func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
-	return r.r.Fate(u)
-}
-
 // A Kept is an Entry of the crawl with its Fate. Its Number counts the entries of the site from 1,
 // in the order in which they were found; 0 means that the entry has no number yet.
 type Kept struct {
@@ -71,8 +57,9 @@ type Kept struct {
 	Number int
 }
 
-// Entry returns the crawl's entry for u. The URL of the entry may be another spelling of u. ok
-// is false if no entry for u was ever queued.
+// Entry returns the crawl's entry for u, with its fate: Undecided if the entry is queued, and
+// Waiting if it waits for another try. The URL of the entry may be another spelling of u. ok is
+// false if no entry for u was ever queued.
 func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	is, ok, err := r.r.Entry(u)
 	return Kept(is), ok, err

@@ -71,8 +71,8 @@
 // [MaxLinks], with at most 4 MiB of URLs, and then its field Cut is set. A sitemap may have 50,000
 // locations and 50 MiB (sitemaps.org).
 //
-// The readers do not fail: they read what they can of a damaged document. [Sitemap] yields a
-// [*SitemapError] at most once, as its last value; the entries before it are valid. Resolve
+// The readers do not fail: they read what they can of a damaged document. [Sitemap] yields an
+// error at most once, as its last value; the entries before it are valid. Resolve
 // returns a [*frontier.URLError].
 //
 // # Concurrency

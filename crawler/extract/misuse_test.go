@@ -110,13 +110,13 @@ func TestSitemapsOfOddReaders(t *testing.T) {
 					break
 				}
 			}
-			var bad *SitemapError
+			var bad *sitemapError
 			if failed != nil && !errors.As(failed, &bad) {
 				t.Errorf("%s: %v", name, failed)
 			}
 		}
 	}
-	if e := (&SitemapError{}); e.Error() == "" || e.Unwrap() != nil {
+	if e := (&sitemapError{}); e.Error() == "" || e.Unwrap() != nil {
 		t.Errorf("%q", e.Error())
 	}
 	d := new(Document)

@@ -32,7 +32,7 @@ const maxSitemapLinkBytes = 8 << 20
 // embeds.
 const maxExtras = 1_000
 
-// Errors that a *SitemapError wraps.
+// Errors that a *sitemapError wraps.
 var (
 	errNotSitemap       = errors.New("this is no sitemap: want XML with urlset or sitemapindex, a feed, or one URL a line")
 	errSitemapURLs      = fmt.Errorf("it names more than %d locations: split it, and name the parts in a sitemap index", maxSitemapURLs)
@@ -40,18 +40,18 @@ var (
 	errSitemapURLLength = fmt.Errorf("locations of %d or more characters were left out: shorten them", maxSitemapURLLength)
 )
 
-// A SitemapError says why a sitemap was not read completely.
-type SitemapError struct {
+// A sitemapError says why a sitemap was not read completely.
+type sitemapError struct {
 	URL     frontier.URL // of the sitemap
 	Entries int          // number of entries before the error
 	Err     error        // what is wrong with the sitemap, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
 }
 
-func (e *SitemapError) Error() string {
+func (e *sitemapError) Error() string {
 	return fmt.Sprintf("sitemap %s, after %d entries: %v", e.URL, e.Entries, e.Err)
 }
 
-func (e *SitemapError) Unwrap() error { return e.Err }
+func (e *sitemapError) Unwrap() error { return e.Err }
 
 // A SitemapEntry is the entry of a sitemap for one location. It has at most the first 1,000
 // alternates and at most the first 1,000 embeds.
@@ -72,8 +72,8 @@ type SitemapEntry struct {
 // formats"). It may be compressed with gzip, which its first bytes show. A byte order mark or
 // an XML declaration determines its encoding. Without them the encoding is UTF-8.
 //
-// Entries are yielded in their order while r is read. If there is an error, it is a
-// *SitemapError, and it is the last value that is yielded. The entries before the error are
+// Entries are yielded in their order while r is read. If there is an error, it is
+// the last value that is yielded. The entries before the error are
 // valid. A malformed date or priority is not an error. A location that cannot be crawled is not
 // an error either, and is left out. Locations may be anywhere: the caller must check whether
 // the sitemap may list them. By the protocol a sitemap may only list URLs below its own
@@ -148,7 +148,7 @@ func firstByte(in *bufio.Reader) byte {
 func (s *sitemap) fail(err error) {
 	if !s.stopped {
 		s.stopped = true
-		s.yield(SitemapEntry{}, &SitemapError{URL: s.u, Entries: s.count, Err: err})
+		s.yield(SitemapEntry{}, &sitemapError{URL: s.u, Entries: s.count, Err: err})
 	}
 }
 

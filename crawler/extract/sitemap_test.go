@@ -181,7 +181,7 @@ func TestWhatASitemapLacksIsItsLastError(t *testing.T) {
 		{"gzip that lies", bytes.NewReader(append(packed[:len(packed)-8:len(packed)-8], make([]byte, 8)...)), 1, gzip.ErrChecksum},
 	} {
 		got, err := sitemapOf(tc.r, u)
-		var typed *SitemapError
+		var typed *sitemapError
 		if len(got) != tc.n || !errors.Is(err, tc.want) || tc.want != nil && (!errors.As(err, &typed) || typed.Entries != tc.n || typed.URL != u) {
 			t.Errorf("%s: %d entries, %v; want %d, %v", tc.name, len(got), err, tc.n, tc.want)
 		}
