@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/store"
+	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
@@ -180,21 +180,64 @@ func (p *Page) changes() []warc.Field {
 	return fields
 }
 
-// printable returns s with its control characters percent-encoded, because a field of a WARC
-// record cannot hold them.
-func printable(s string) string {
-	if strings.IndexFunc(s, isControl) < 0 {
-		return s
+// record returns the line of the page in pages.jsonl. If bodies is true, the line has the body
+// of the page.
+func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
+	r := &store.PageRecord{
+		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,
+		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
+		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
+		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
+		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
+		Canonical: p.Canonical().String(), OpenGraph: p.OpenGraphURL().String(),
 	}
-	var b strings.Builder
-	for _, r := range s {
-		if isControl(r) {
-			fmt.Fprintf(&b, "%%%02X", r)
+	if p.Exchange.Head {
+		r.Method = http.MethodHead
+	}
+	r.Change = string(p.change)
+	if p.texts {
+		r.TextDigest = p.TextDigest()
+	}
+	if rules != nil {
+		r.Robots = rules.Fetched.UTC()
+	}
+	if rule := p.Verdict.Rule; rule.Line > 0 {
+		r.Rule = "line " + strconv.Itoa(rule.Line) + ": Allow: " + rule.Pattern
+	}
+	r.Usage, r.License, r.TDMPolicy = p.usage(r.Robots)
+	if bodies && len(p.Body) > 0 && p.refused == "" {
+		if isText(p.Type) {
+			r.Body = p.Text()
 		} else {
-			b.WriteRune(r)
+			r.Base64 = p.Body
 		}
 	}
-	return b.String()
+	r.Charset = p.charset
+	return r
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+// navigation returns the number of links that lead to other documents. Redirects and requisites
+// (images, scripts ...) are not counted.
+func (p *Page) navigation() int {
+	n := 0
+	for i := range p.html.Links {
+		if p.html.Links[i].Hop == frontier.HopLink {
+			n++
+		}
+	}
+	return n
+}
+
+// edges returns the lines of the page in links.jsonl, one for each link.
+func (p *Page) edges() []store.LinkRecord {
+	edges := make([]store.LinkRecord, 0, len(p.html.Links)+1)
+	from := p.URL.String()
+	if p.redirect {
+		edges = append(edges, store.LinkRecord{From: from, To: p.Location.String(), Hop: string(frontier.HopRedirect), Where: "location"})
+	}
+	for i := range p.html.Links {
+		l := &p.html.Links[i]
+		edges = append(edges, store.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang(), Text: l.Text()})
+	}
+	return edges
+}

@@ -3,10 +3,8 @@ package crawler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,58 +29,6 @@ type clusterOf interface {
 		Rest() frontier.Rest
 		Limits() frontier.Limits
 	}, time.Duration)
-}
-
-// perNode are the settings that may differ between the nodes of a crawl: how much one of them does.
-var perNode = []string{"max-time", "rate", "bandwidth", "concurrency", "patience"}
-
-// agree returns an error if the options of this node differ from those of the other nodes, which
-// are running: what one node refuses, the others would fetch.
-func (c *Crawler) agree(changes []Change) error {
-	cluster := c.db.Cluster()
-	if cluster == nil || len(changes) == 0 {
-		return nil
-	}
-	alone, err := cluster.Alone()
-	if alone || err != nil {
-		return err
-	}
-	var names []string
-	for _, change := range changes {
-		if !slices.Contains(perNode, change.Setting) {
-			names = append(names, fmt.Sprint(change))
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("crawler: the other nodes of this crawl run with other options (%s): use the same ones, or stop all nodes first", strings.Join(names, "; "))
-}
-
-// forgive makes a failed request no failure of the site, if it failed while this node had no lease:
-// the node sends nothing then. The URL is handed out again.
-func (j *job) forgive(res *fetch.Result) {
-	c, o := j.deps.cluster, &res.Outcome
-	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble {
-		return
-	}
-	refused := func(x *fetch.Exchange) bool { return x.Err != nil && errors.Is(x.Err, errLease) }
-	if c.May() && !slices.ContainsFunc(res.Exchanges, refused) {
-		return
-	}
-	*o = frontier.Outcome{Again: true, Request: o.Request}
-}
-
-// network returns the network for requests. In a crawl of several nodes it sends nothing after the
-// lease of this node has ended, because another node may have its sites then.
-func (d *jobDeps) network(n fetch.Network) fetch.Network {
-	if d.cluster == nil {
-		return n
-	}
-	if n == nil {
-		n = new(machineNetwork)
-	}
-	return leasedNetwork{n, d.cluster.May}
 }
 
 // machineNetwork is the network of this machine.

@@ -9,22 +9,6 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A told is what a node tells the other nodes of the crawl. They carry it out. Only the node that
-// tells it writes it into its log.
-type told struct {
-	Order  *Order            `json:",omitempty"`
-	Limits map[string]string `json:",omitempty"` // the limits that were changed, as texts by their names
-	Roots  []string          `json:",omitempty"` // URLs to be added to the scope
-}
-
-// pausing stands for Pause and Resume in unlisted.changes.
-const pausing = "pause"
-
-// unlisted counts, by the name of the limit, the changes by this node that are not yet in the list
-// of all orders. Until they are, earlier orders of other nodes do not take them back. Crawler.mu
-// guards it.
-type unlisted struct{ changes map[string]int }
-
 // put returns a function that sets the limits of the frontier to l. With other nodes, the frontier
 // does not end by itself, because the others may find more for it.
 func (c *Crawler) put(l Limits) func(*frontier.Limits) {
@@ -70,24 +54,6 @@ func (c *Crawler) tell(key string, value any, t told) error {
 // tellLimits tells the other nodes that this one has changed limits.
 func (c *Crawler) tellLimits(changed map[string]string) error {
 	return c.whileOpen(func() error { return c.tell("", nil, told{Limits: changed}) })
-}
-
-// changed returns the limits that differ, with their new texts.
-func changed(was, is map[string]string) map[string]string {
-	all := map[string]string{}
-	for name, text := range is {
-		if was[name] != text {
-			all[name] = text
-		}
-	}
-	return all
-}
-
-// add counts changes by this node. The caller holds mu.
-func (u *unlisted) add(names map[string]string) {
-	for name := range names {
-		u.changes[name]++
-	}
 }
 
 // hear carries out an order of a node; own says that it is one of this process.
@@ -171,6 +137,3 @@ func (c *Crawler) hearOrder(o Order) error {
 	c.list(o)
 	return nil
 }
-
-// pauses reports whether o is Pause or Resume.
-func (o *Order) pauses() bool { return o != nil && (o.Do == OrderPause || o.Do == OrderResume) }

@@ -79,33 +79,30 @@
 // links, package storage keeps the crawl.
 package crawler
 
-// Reading the source:
+// Reading the source: the files use each other in one direction only, from the run down to the
+// options. A file may use what stands below it in this list.
 //
-// A run: Crawler.Run in crawler.go opens a directory and a frontier and starts the workers.
-// options.go has the options, job.go the parts that all visits of a run share, and limits.go the
-// options that may change during a run. seeds.go reads the seeds. lastrun.go compares the
-// settings with those of the run before, and says whether anything is left to do. cluster.go
-// and clusterorders.go have what a run shares with other machines that crawl with it.
+// Questions about a crawl that does not run: plan.go, readpages.go, and statusdir.go, which also
+// says whether a run would find nothing to do. batches.go runs a crawl as a loop over its pages
+// or over batches of rows.
 //
-// A visit: job.Visit in visit.go fetches one URL. page.go has the Page that a Handler gets,
-// handler.go calls the Handler, hooks.go the other functions of the program, and follow.go
-// queues the URLs that a Handler follows. batches.go runs a crawl as a loop over its pages or
-// over batches of rows.
+// A run: Crawler.Run in run.go opens a directory and a frontier and starts the workers. rescan.go
+// reads the links of archived pages again. status.go has the figures of a run, steer.go changes a
+// run, and left.go says why URLs that are left in the queue are not fetched. seeds.go queues the
+// seeds, carry.go takes over what is known from an earlier crawl, and clusterorders.go tells other
+// machines that crawl with this one about orders and limits. crawler.go has the type Crawler.
 //
-// Links: links.go and scope.go decide which links of a page enter the crawl, by the rules of
-// package internal/admit. same.go finds URLs that lead to the same page. sitemaps.go queues the
-// sitemaps that robots.txt names and counts what they list. rescan.go reads the links of
-// archived pages again.
+// A visit: job.Visit in visit.go fetches one URL. follow.go queues the URLs that a Handler
+// follows. archive.go and log.go record requests and answers. again.go and past.go are about
+// pages that were fetched before. sitemaps.go queues the sitemaps that robots.txt names, links.go
+// decides which links of a page enter the crawl, and signals.go obeys statements of owners about
+// the use of pages. job.go has what all visits of a run share.
 //
-// Records: archive.go and log.go record requests and answers, repeats.go finds pages with the
-// same body, and signals.go obeys statements of owners about the use of pages. past.go, carry.go
-// and again.go are about pages that were fetched before.
+// Options: limits.go has those that may change during a run, and lastrun.go compares the options
+// with those of the run before. settings.go checks them, and is the table of those that have
+// names; values.go has their text forms, except for numbers, which package internal/setting
+// reads. sites.go and siteoptions.go have the options of single sites. hooks.go and handler.go
+// call the program's functions, and same.go finds URLs that lead to the same page. options.go,
+// scope.go and identity.go are the options themselves.
 //
-// Settings: settings.go is the table of the options that have names, and values.go has their
-// text forms, except for numbers, which package internal/setting reads. siteoptions.go has the
-// options of a single site, and sites.go looks them up.
-//
-// Watching: status.go and stats.go have the figures of a run, and statusdir.go the status of a
-// directory. steer.go changes a run, orders.go records these changes, and left.go says why URLs
-// that are left in the queue are not fetched. plan.go and readpages.go answer questions about
-// a crawl that does not run.
+// Records that the others fill: orders.go, stats.go, slots.go, repeats.go, page.go, cluster.go.

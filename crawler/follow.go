@@ -2,13 +2,11 @@ package crawler
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/andybalholm/cascadia"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -92,24 +90,6 @@ func (p *Page) follow(u frontier.URL, tag string) {
 	p.tags[u.Key()] = tag
 }
 
-// tagOf returns the tag of a URL that is found on p. key is the URL's Key.
-func (p *Page) tagOf(key string) string {
-	if tag, ok := p.tags[key]; ok {
-		return tag
-	}
-	return p.Entry.Tag
-}
-
-// Resolve returns the URL of ref, which is a link as the page would write it: it may be
-// relative to the base element of the page. The query of the URL is sent in the encoding of the
-// page. Nothing is queued. The error is a *frontier.URLError.
-func (p *Page) Resolve(ref string) (frontier.URL, error) {
-	if p.read {
-		return p.html.Resolve(ref)
-	}
-	return p.URL.Resolve(ref)
-}
-
 // late returns the entries to queue for the URLs that the program followed on p after the visit
 // had ended. It leaves out those that the crawl refuses. The error is a *PanicError of a
 // function of the options.
@@ -123,46 +103,4 @@ func (j *job) late(p *Page) (entries []frontier.Entry, err error) {
 		err = j.tags.put(f.tagged)
 	}
 	return f.entries, err
-}
-
-// givenTags are the tags that handlers have given to links. An entry that was queued before its
-// URL got a tag, for example because a sitemap named it, gets the tag when it is visited.
-type givenTags struct {
-	db func(frontier.Site) *store.DB // where the tags are stored; nil: in byKey
-
-	mu    sync.Mutex
-	byKey map[string]string // tags by frontier.Entry.Key
-}
-
-// put stores the tags of entries.
-func (g *givenTags) put(entries []frontier.Entry) error {
-	for i := range entries {
-		e := &entries[i]
-		if g.db != nil {
-			if err := g.db(e.URL.Site()).PutTag(e); err != nil {
-				return err
-			}
-			continue
-		}
-		g.mu.Lock()
-		g.byKey[e.Key()] = e.Tag
-		g.mu.Unlock()
-	}
-	return nil
-}
-
-// retag sets the tag of e, which is about to be visited. db is the storage of its site, or nil.
-func (g *givenTags) retag(db *store.DB, e *frontier.Entry) error {
-	switch {
-	case e.Hops == "":
-		return nil
-	case db != nil:
-		return db.Retag(e)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if tag, ok := g.byKey[e.Key()]; ok {
-		e.Tag = tag
-	}
-	return nil
 }

@@ -87,17 +87,6 @@ func call(ctx context.Context, h Handler, p *Page) (err error) {
 	return err
 }
 
-// maxTag is the maximum length of a tag, in bytes.
-const maxTag = 64 << 10
-
-// checkTag returns an *OptionError for a tag that is too long.
-func checkTag(tag string) error {
-	if len(tag) > maxTag {
-		return &OptionError{Field: "Tag", Reason: fmt.Sprintf("is %d bytes long; the maximum is %d: give a key of your own data instead", len(tag), maxTag)}
-	}
-	return nil
-}
-
 // Tags is a Handler that passes each page to the Handler for the page's tag. So a program can
 // handle list pages and item pages differently without patterns for their URLs: when it follows
 // a link, it says with a tag what the link leads to (Page.FollowTag, Page.FollowLink). A seed

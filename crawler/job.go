@@ -1,18 +1,24 @@
 package crawler
 
 import (
-	"cmp"
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/admit"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
+	"github.com/permesso-crawler/permesso/robots"
 )
 
 // A job visits URLs. It has what a visit needs: the identity, the scope, the fetcher, the
@@ -133,113 +139,265 @@ func (j *job) db(site frontier.Site) *store.DB {
 	return j.deps.DB(site)
 }
 
-// A slot is a worker slot. It has the data of one visit. No other visit uses it until that
-// visit has ended.
-type slot struct {
-	number int       // number of the slot in crawl.log
-	db     *store.DB // the storage of the visit; nil: none
+// embeds reports whether the links of pages to requisites (images, scripts ...) are needed.
+func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
 
-	site  frontier.Site // site of the visit; empty while the slot is free
-	since time.Time
-	nth   int // the visit is the nth visit of the run
+// reading returns the options for reading pages. To read the text of links is expensive. So
+// this text is read at once only if Options.Links or OutputLinks needs it for each link.
+// Otherwise Page.Links reads the text when it is called.
+func (o *Options) reading() extract.Options {
+	_, dates := o.Revisit.(revisit.Believer)
+	return extract.Options{Token: o.Identity.Token, Aliases: o.Aliases, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}
 }
 
-// slots hands out worker slots in turn, so that the slot numbers in crawl.log show the order of
-// visits. In the crawl.log of Heritrix this column has the numbers of threads.
-type slots struct {
-	most int // usual number of slots; there are more if more visits run at once
+func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }
 
-	mu     sync.Mutex // guards the fields below, and the fields site, since and nth of all slots
-	all    []*slot
-	visits int
+// maxComparing is how many archived bodies are in memory for comparison at once.
+const maxComparing = 2
+
+// SiteLimits returns the limits of a site that Options.Site has set. A program that runs a job
+// must call it before the first request to a site, for instance as frontier.Options.Site. The
+// error is an *OptionError if the settings are not valid, or a *PanicError if Site has
+// panicked. After an error the program must end the crawl.
+func (j *job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
+	a, err := j.siteInForce(site)
+	if err != nil {
+		return frontier.SiteLimits{}, err
+	}
+	return frontier.SiteLimits{Delay: a.Delay, Max: frontier.Spent{Pages: a.MaxPages, Bytes: a.MaxBytes, Time: a.MaxTime}}, nil
 }
 
-// take returns a free slot for a visit: the one that has been free for longest.
-func (d *slots) take(site frontier.Site) *slot {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var one *slot
-	for _, o := range d.all {
-		if o.site == "" && (one == nil || o.nth < one.nth) {
-			one = o
+// siteWire returns the options of the fetcher for one site.
+func (j *job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
+	a, err := j.siteInForce(site)
+	if err != nil {
+		return fetch.SiteOptions{}, err
+	}
+	return fetch.SiteOptions{AllowForbidden: a.AllowForbidden, Header: a.Header}, nil
+}
+
+// siteInForce returns the settings of a site. It must be called before a request to the site.
+// If the site has settings of its own, or had some in an earlier run, the first call logs its
+// settings.
+func (j *job) siteInForce(site frontier.Site) (*siteAnswer, error) {
+	a := j.sites.of(site)
+	if a.err != nil {
+		return nil, a.err
+	}
+	if a != usualSite && a.logged.CompareAndSwap(false, true) {
+		return a, j.logSite(site, a)
+	}
+	return a, nil
+}
+
+// logSite writes the settings that a site has of its own to crawl.log and to the state, before
+// requests to the site are logged. If the site has none any more, but had some in an earlier
+// run, it writes that there are none.
+func (j *job) logSite(site frontier.Site, a *siteAnswer) error {
+	now := kept.OfSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
+	notes := []string{"site:" + string(site)}
+	said := []any{"site", string(site)}
+	for _, own := range now.Own {
+		if own.Wider {
+			notes = append(notes, "allows:"+own.Name+"="+own.Value)
+			said = append(said, "allows", own.Name+"="+own.Value)
+		} else {
+			notes = append(notes, "own:"+own.Name+"="+own.Value)
 		}
 	}
-	if one == nil || len(d.all) < d.most {
-		one = &slot{number: len(d.all)}
-		d.all = append(d.all, one)
+	if a.Reason != "" {
+		notes = append(notes, "reason:"+a.Reason)
+		j.opts.Logger.Info("a site has settings of its own", append(said, "reason", a.Reason)...)
 	}
-	d.visits++
-	one.site, one.since, one.nth = site, time.Now(), d.visits
-	return one
-}
-
-func (d *slots) leave(one *slot) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	one.site = ""
-}
-
-// A scratch is memory for the page of a visit and its links, which later visits reuse.
-type scratch struct {
-	found *findings
-	own   Page           // the page of the visit, if it is not passed to the program
-	links []extract.Link // memory for the links of own
-}
-
-// scratches has scratch values that are not in use. A pool gives out the value that was used
-// last, which is likely to be still in the processor's cache.
-var scratches = sync.Pool{New: func() any { return &scratch{found: newFindings()} }}
-
-// maxScratch is the most links for which a pooled scratch keeps memory.
-const maxScratch = 1 << 10
-
-// page returns the Page that the visit fills. If programmed is true, it is a new one, because
-// the program may keep it.
-func (p *scratch) page(programmed bool) *Page {
-	if programmed {
-		return new(Page)
+	db := j.db(site)
+	if db == nil || a.Exclude {
+		return nil
 	}
-	p.own.html.Links = p.links
-	return &p.own
+	err := db.Put(kept.KeySite+string(site), now)
+	return errors.Join(err, db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes}))
 }
 
-// clear removes the data of the visit from p, after the visit has ended.
-func (p *scratch) clear() {
-	p.found.clear()
-	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxScratch {
-		clear(links)
-		p.links = links[:0]
-	}
-	p.own = Page{}
+// givenTags are the tags that handlers have given to links. An entry that was queued before its
+// URL got a tag, for example because a sitemap named it, gets the tag when it is visited.
+type givenTags struct {
+	db func(frontier.Site) *store.DB // where the tags are stored; nil: in byKey
+
+	mu    sync.Mutex
+	byKey map[string]string // tags by frontier.Entry.Key
 }
 
-// oldest returns the site and the start of the longest-running visit.
-func (d *slots) oldest() (site frontier.Site, since time.Time, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, one := range d.all {
-		if one.site != "" && (!ok || one.since.Before(since)) {
-			site, since, ok = one.site, one.since, true
+// put stores the tags of entries.
+func (g *givenTags) put(entries []frontier.Entry) error {
+	for i := range entries {
+		e := &entries[i]
+		if g.db != nil {
+			if err := g.db(e.URL.Site()).PutTag(e); err != nil {
+				return err
+			}
+			continue
 		}
+		g.mu.Lock()
+		g.byKey[e.Key()] = e.Tag
+		g.mu.Unlock()
 	}
-	return site, since, ok
+	return nil
 }
 
-// A runningVisit is a visit that has not ended.
-type runningVisit struct {
-	site  frontier.Site
-	since time.Time
+// retag sets the tag of e, which is about to be visited. db is the storage of its site, or nil.
+func (g *givenTags) retag(db *store.DB, e *frontier.Entry) error {
+	switch {
+	case e.Hops == "":
+		return nil
+	case db != nil:
+		return db.Retag(e)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if tag, ok := g.byKey[e.Key()]; ok {
+		e.Tag = tag
+	}
+	return nil
 }
 
-// running returns the n running visits that began first, the first of them first.
-func (d *slots) running(n int) (all []runningVisit) {
-	d.mu.Lock()
-	for _, one := range d.all {
-		if one.site != "" {
-			all = append(all, runningVisit{one.site, one.since})
-		}
+// An admission decides whether a URL that was found enters the crawl: by the scope, the
+// depth, the filters, the opt-out list, and the settings of its site.
+type admission struct {
+	rules admit.Rules
+	sites *sites
+}
+
+// newAdmission returns the admission of a crawl with the options o, which are validated and never
+// change.
+func newAdmission(o *Options, s *sites) admission {
+	return admission{admit.Rules{
+		OptOut: o.OptOut, Scope: func(e frontier.Entry) bool { return o.Scope.Contains(e) }, Site: s.contains,
+		Include: o.Include, Exclude: o.Exclude, Depth: o.Depth, Requisites: o.Requisites, NoSitemaps: o.Sitemaps == SitemapsNone,
+	}, s}
+}
+
+// unwanted returns why a URL that was found is not queued, or Undecided if it is.
+func (a *admission) unwanted(e *frontier.Entry) frontier.Code {
+	reason := a.rules.Unwanted(e)
+	if reason == frontier.Undecided && a.sites.of(e.URL.Site()).Exclude {
+		return frontier.OptedOut
 	}
-	d.mu.Unlock()
-	slices.SortFunc(all, func(a, b runningVisit) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.site, b.site)) })
-	return all[:min(n, len(all))]
+	return reason
+}
+
+// narrowed returns why e is outside the depth, the filters or the scope of the crawl, or
+// Undecided if it is inside all of them.
+func (a *admission) narrowed(e *frontier.Entry) frontier.Code { return a.rules.Narrowed(e) }
+
+// maxQueuedLists is the most sites that queuedLists remembers.
+const maxQueuedLists = 1 << 14
+
+// maxLists is how many sitemaps are read at once. It is small, because even a small file may
+// list 50,000 pages.
+const maxLists = 2
+
+// listSlots is a semaphore that limits how many sitemaps are read at once.
+type listSlots chan struct{}
+
+// enter waits for a free slot; leave releases it. The error is that of ctx.
+func (l listSlots) enter(ctx context.Context) (leave func(), err error) {
+	select {
+	case l <- struct{}{}:
+		return func() { <-l }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// queuedLists remembers for which sites the sitemaps of robots.txt were queued in this run. If
+// a site is forgotten, its sitemaps are queued once more, which has no effect.
+type queuedLists struct {
+	mu    sync.Mutex // guards sites: every visit takes it once
+	sites map[frontier.Site]time.Time
+}
+
+// first returns false if the sitemaps that are named in s, the robots.txt of a site, were
+// queued before. Otherwise it returns true, and remembers that they are queued now.
+func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at, known := t.sites[site]; known && at.Equal(s.Fetched) {
+		return false
+	}
+	if t.sites == nil || len(t.sites) >= maxQueuedLists {
+		t.sites = map[frontier.Site]time.Time{}
+	}
+	t.sites[frontier.Site(strings.Clone(string(site)))] = s.Fetched // cloned, because a substring would keep the whole URL in memory
+	return true
+}
+
+// remembered looks up pages that were fetched before: in the previous crawl, or, with
+// Options.Revisit, in this crawl.
+type remembered struct {
+	past *store.Past // the previous crawl; nil: none
+
+	// comparing limits how many archived bodies are read for comparison at once. These bodies
+	// do not count for Options.BodyBudget. If they did, visits could wait for ever: each visit
+	// holds a part of the budget for the new body of its page while it waits for another part.
+	comparing chan struct{}
+
+	mu     sync.Mutex      // guards the fields below: each visit of a page reads them
+	logged bool            // it was logged that an archived answer cannot be read
+	plain  map[string]bool // URLs whose archived answer was unusable: they are requested without a condition
+}
+
+// remember returns a new remembered for the crawl. If the options name a previous crawl, it
+// opens that crawl.
+func (o *Options) remember() (*remembered, error) {
+	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
+	if o.Previous == "" {
+		return m, nil
+	}
+	past, err := store.OpenPast(o.Previous)
+	if err != nil {
+		return nil, err
+	}
+	if !past.Remembers() {
+		o.Logger.Warn("the crawl before has no archive: every page is requested as if it were new", "dir", o.Previous)
+		return m, nil
+	}
+	m.past = past
+	return m, nil
+}
+
+// maxBody calls Options.MaxBody. A panic in it ends the crawl: the visit returns it as an error.
+func (j *job) maxBody(x *fetch.Exchange) (most int64) {
+	if err := safely("MaxBody", func() { most = j.opts.MaxBody(x) }); err != nil {
+		j.panicked.Store(&err)
+	}
+	return most
+}
+
+// skipLink counts a link whose URL is not queued, and passes it to OnSkip.
+func (j *job) skipLink(s Skip) {
+	j.counts.add(func(n *Counts) { increment(&n.SkippedLinks, s.Code) })
+	j.skip(s)
+}
+
+// skipURL counts a queued URL that ended without a page, and passes it to OnSkip.
+func (j *job) skipURL(s Skip) {
+	j.counts.add(func(n *Counts) { increment(&n.SkippedURLs, s.Code) })
+	j.skip(s)
+}
+
+func (j *job) skip(s Skip) {
+	if j.opts.OnSkip != nil {
+		j.opts.OnSkip(s)
+	}
+}
+
+// network returns the network for requests. In a crawl of several nodes it sends nothing after the
+// lease of this node has ended, because another node may have its sites then.
+func (d *jobDeps) network(n fetch.Network) fetch.Network {
+	if d.cluster == nil {
+		return n
+	}
+	if n == nil {
+		n = new(machineNetwork)
+	}
+	return leasedNetwork{n, d.cluster.May}
 }

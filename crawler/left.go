@@ -9,12 +9,6 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A queue knows the entries of a crawl.
-type queue interface {
-	Queued(frontier.Site) iter.Seq2[frontier.Entry, error] // those of a site that are still queued
-	Known(*frontier.Entry) (bool, error)                   // whether one was ever queued
-}
-
 // Left iterates over the URLs that are still queued, site by site, and says for each why it is
 // not fetched. URLs that were fetched and wait to be fetched again are not included. Left holds
 // a few hundred URLs in memory. While the crawl runs, a URL that Left yields may have been
@@ -150,4 +144,44 @@ func (c *Crawler) skipLeft() error {
 		return panicked == nil
 	})
 	return errors.Join(panicked, err)
+}
+
+// Lookup returns the fate of a URL in the running crawl. The fate is frontier.Undecided if the
+// URL is queued, and frontier.Waiting if it waits for another try. ok is false if the crawl has
+// not found the URL. The URL is written as in Options.Seeds. Options.Rewrite and Options.Same
+// are applied to it. Lookup needs Options.Dir. The errors are those of Records, and an
+// *OptionError for text that is no URL. For the fates of all URLs of a crawl see
+// storage.Reader.
+func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
+	records, err := c.Records()
+	if err != nil {
+		return fate, false, err
+	}
+	seeds, err := parseSeeds([]string{url})
+	if err == nil {
+		err = c.opts.rewriteSeeds(seeds)
+	}
+	if err != nil {
+		return fate, false, err
+	}
+	u := seeds[0].URL
+	if !seeds[0].Same.IsZero() {
+		u = seeds[0].Same
+	}
+	return records.Fate(u)
+}
+
+// Records returns what the running crawl has committed to its directory, with the methods of a
+// storage.Reader. A visit is committed a few hundredths of a second after its end. It fails with
+// ErrEnded if no run is active.
+func (c *Crawler) Records() (*store.Records, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.queue == nil:
+		return nil, ErrEnded
+	case c.db == nil:
+		return nil, errors.New("crawler: the crawl has no directory: set Options.Dir")
+	}
+	return &c.db.Records, nil
 }

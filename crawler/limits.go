@@ -2,17 +2,15 @@ package crawler
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/setting"
-	"golang.org/x/time/rate"
 )
 
 // Limits limit what a run may use, and how long it waits. A run begins with the limits in
@@ -94,19 +92,6 @@ func (l *Limits) set(name, text string) error {
 	return nil
 }
 
-// limitTexts returns the limits as texts in the form of Setting.String, by their names.
-func (c *Crawler) limitTexts(l Limits) map[string]string {
-	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
-	l.as(&o)
-	texts := map[string]string{}
-	for _, s := range o.Settings() {
-		if slices.Contains(setting.Limits(), s.Name) {
-			texts[s.Name] = s.String()
-		}
-	}
-	return texts
-}
-
 // differences returns the old and new values of the limits that differ, or "" if all are
 // the same.
 func differences(was, is map[string]string) string {
@@ -117,72 +102,6 @@ func differences(was, is map[string]string) string {
 		}
 	}
 	return strings.Join(all, "; ")
-}
-
-// ErrEnded is returned by methods that change a run, such as Add and Allow, if the run has
-// ended or is ending. Nothing is changed then. To resume a crawl in a directory, begin
-// another run.
-var ErrEnded = errors.New("crawler: the run has ended, or is about to: begin another one")
-
-// tooLate wraps err with ErrEnded if err says that the frontier has ended. It returns other
-// errors unchanged.
-func tooLate(err error) error {
-	for _, end := range []error{frontier.ErrEnd, frontier.ErrLimit, frontier.ErrStopped} {
-		if errors.Is(err, end) {
-			return fmt.Errorf("%w: %w", ErrEnded, err)
-		}
-	}
-	return err
-}
-
-// Limits returns the limits that apply now.
-func (c *Crawler) Limits() Limits {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.limits
-}
-
-// Allow changes the limits. It calls the function change with the limits that apply now. Until
-// Allow returns, no other call can change them. The function must not call methods of c. Allow
-// may be called at any time, from any goroutine, also from a Handler. The new limits apply from
-// the next visit on. If the crawl has already used more than a new limit allows, the run ends.
-// The new limits apply to this run only: the next run begins with the limits of its Options.
-//
-// If the error is nil, the old limits can no longer end the run. If the run has ended already,
-// the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
-// nothing is changed.
-func (c *Crawler) Allow(change func(*Limits)) error {
-	changed, err := c.allow(change)
-	if err != nil || len(changed) == 0 {
-		return err
-	}
-	return c.tellLimits(changed)
-}
-
-// allow changes the limits of this node. It returns what the other nodes must be told.
-func (c *Crawler) allow(change func(*Limits)) (tell map[string]string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stop {
-		return nil, ErrEnded
-	}
-	l := c.limits
-	change(&l)
-	if err := l.check(&c.opts); err != nil {
-		return nil, err
-	}
-	if c.frontier != nil {
-		if err := c.frontier.Allow(c.put(l)); err != nil {
-			return nil, tooLate(err)
-		}
-	}
-	if c.join != nil {
-		tell = changed(c.limitTexts(c.limits), c.limitTexts(l))
-		c.unlisted.add(tell)
-	}
-	c.limits = l
-	c.arm()
-	return tell, nil
 }
 
 // allowed has the limits of a run, and its timers. Crawler.mu guards it.
@@ -203,38 +122,13 @@ func (a *allowed) arm() {
 	}
 }
 
-var errTime = errors.New("crawler: the time of the run is up")
-
-// timeGrace is how long running requests may continue after the time of a run is up.
-const timeGrace = 10 * time.Second
-
-// bounded starts the timer that stops the crawl when its time is up. The returned context ends
-// timeGrace later, which cancels requests that are still running. The returned function stops
-// the timer and ends the context.
-func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.began = time.Now()
-	c.timer = time.AfterFunc(frontier.Forever, func() { c.timeUp(cancel) })
-	c.arm()
-	return ctx, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.timer.Stop()
-		if c.breakOff != nil {
-			c.breakOff.Stop()
+// changed returns the limits that differ, with their new texts.
+func changed(was, is map[string]string) map[string]string {
+	all := map[string]string{}
+	for name, text := range is {
+		if was[name] != text {
+			all[name] = text
 		}
-		cancel(nil)
 	}
-}
-
-func (c *Crawler) timeUp(cancel context.CancelCauseFunc) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.breakOff != nil {
-		return // the limit was raised while the timer fired
-	}
-	c.halt(EndTime)
-	c.breakOff = time.AfterFunc(timeGrace, func() { cancel(errTime) })
+	return all
 }

@@ -8,39 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/admit"
 	"github.com/permesso-crawler/permesso/internal/store"
+	"github.com/permesso-crawler/permesso/robots"
 )
-
-// findings are the links that a visit has found on its page. Their memory is reused for another
-// page.
-type findings struct {
-	seen    map[string]struct{} // keys (URL.Key) of all links
-	leads   map[string]struct{} // keys of links that were refused as links to pages; if the page also shows the URL as a requisite (an image, a script ...), the URL may still be queued
-	marked  map[string]struct{} // keys of links that are marked nofollow
-	entries []frontier.Entry
-	tagged  []frontier.Entry // those of entries to which the handler gave a tag
-}
-
-// maxFindings is the largest number of links for which clear keeps the memory. After a page
-// with more links, clear allocates new memory.
-const maxFindings = 1024
-
-func newFindings() *findings {
-	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}, marked: map[string]struct{}{}}
-}
-
-// clear removes the data of the last page.
-func (f *findings) clear() {
-	if len(f.seen) > maxFindings {
-		*f = *newFindings()
-		return
-	}
-	clear(f.seen)
-	clear(f.leads)
-	clear(f.marked)
-	clear(f.entries)
-	clear(f.tagged)
-	f.entries, f.tagged = f.entries[:0], f.tagged[:0]
-}
 
 // next returns an entry to queue for each URL that the page links to and the crawl wants, each
 // URL once. The entries are valid until f is used for another page.
@@ -197,12 +166,6 @@ func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	return s.last.reason
 }
 
-// bySite reports whether the decision to queue a link depends only on its site, among links of
-// one page with the same hop.
-func (o *Options) bySite() bool {
-	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
-}
-
 // maxBelow is how many pages with the same body may be below the directory of the first of them. A
 // site with ordinary documents has far fewer.
 const maxBelow = 8
@@ -296,31 +259,32 @@ func (j *job) admit(db *store.DB, p *Page) error {
 	return db.Put(keyRoot+e.URL.String(), true)
 }
 
-// An admission decides whether a URL that was found enters the crawl: by the scope, the
-// depth, the filters, the opt-out list, and the settings of its site.
-type admission struct {
-	rules admit.Rules
-	sites *sites
-}
-
-// newAdmission returns the admission of a crawl with the options o, which are validated and never
-// change.
-func newAdmission(o *Options, s *sites) admission {
-	return admission{admit.Rules{
-		OptOut: o.OptOut, Scope: func(e frontier.Entry) bool { return o.Scope.Contains(e) }, Site: s.contains,
-		Include: o.Include, Exclude: o.Exclude, Depth: o.Depth, Requisites: o.Requisites, NoSitemaps: o.Sitemaps == SitemapsNone,
-	}, s}
-}
-
-// unwanted returns why a URL that was found is not queued, or Undecided if it is.
-func (a *admission) unwanted(e *frontier.Entry) frontier.Code {
-	reason := a.rules.Unwanted(e)
-	if reason == frontier.Undecided && a.sites.of(e.URL.Site()).Exclude {
-		return frontier.OptedOut
+// cleaner returns the Clean-param lines of s, a robots.txt. It returns nil if s is nil, or if
+// Options.CleanParam is not set.
+func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
+	if !j.opts.CleanParam || s == nil {
+		return nil
 	}
-	return reason
+	return s.File(j.opts.Dialect).Cleaner()
 }
 
-// narrowed returns why e is outside the depth, the filters or the scope of the crawl, or
-// Undecided if it is inside all of them.
-func (a *admission) narrowed(e *frontier.Entry) frontier.Code { return a.rules.Narrowed(e) }
+// samePage sets Entry.Same of e, a link on the page of s, and reports whether e is queued. It
+// is not queued if it is equivalent to the page itself. An exception is the target of a
+// redirect: it must be requested, since otherwise the page would be lost, so the entry gets
+// Entry.Apart. But if two URLs redirect to each other, neither is requested again.
+func (s *sorting) samePage(e *frontier.Entry) bool {
+	o, p := &s.job.opts, s.page
+	clean := p.clean
+	if e.URL.Site() != p.URL.Site() {
+		clean = nil // the robots.txt of another site is not known here
+	}
+	e.Same, e.Apart = o.same(e.URL, clean), false
+	if s.by != frontier.HopRedirect {
+		return s.own == "" || e.Key() != s.own
+	}
+	if key := e.Key(); key == p.Entry.Key() || key == s.own {
+		e.Same, e.Apart = frontier.URL{}, true
+		return p.Entry.Redirects() == 0 || e.URL.String() != p.Entry.Via
+	}
+	return true
+}

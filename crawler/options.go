@@ -1,21 +1,18 @@
 package crawler
 
 import (
-	"cmp"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"regexp"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/identity"
+	"github.com/permesso-crawler/permesso/internal/setting"
 	"github.com/permesso-crawler/permesso/internal/shared"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
@@ -237,143 +234,10 @@ const (
 	defaultBodyBudget  = 24 << 20
 )
 
-// fill replaces 0 by the default in each numeric option. The error is an *OptionError for the
-// first invalid option; all other options are filled nevertheless.
-func (o *Options) fill() (err error) {
-	for _, s := range o.Settings() {
-		if number, ok := s.Value.(interface{ Fill() string }); ok {
-			if wrong := number.Fill(); wrong != "" && err == nil {
-				err = &OptionError{Field: s.Field, Reason: wrong}
-			}
-		}
-	}
-	return err
-}
-
-// check fills in the defaults and returns the first invalid option as an *OptionError.
-func (o *Options) check() error {
-	if err := o.Identity.Check(); err != nil {
-		return err
-	}
-	if o.Revisit != nil && o.Patience == 0 {
-		o.Patience = frontier.Forever
-	}
-	if err := cmp.Or(o.fill(), o.checkLift(), o.checkRobots(), o.checkWire(), o.checkPrevious()); err != nil {
-		return err
-	}
-	if o.Rescan && o.Dir == "" {
-		return &OptionError{Field: "Rescan", Reason: "needs the archive in a Dir"}
-	}
-	for _, out := range o.Output {
-		if !slices.Contains(outputNames, out) {
-			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is not one of %s", out, join(outputNames, ", "))}
-		}
-	}
-	if s := o.Sitemaps; s != SitemapsAlso && s != SitemapsOnly && s != SitemapsNone {
-		return &OptionError{Field: "Sitemaps", Reason: fmt.Sprintf("%q is not one of %q, %q and %q", o.Sitemaps, SitemapsAlso, SitemapsOnly, SitemapsNone)}
-	}
-	if o.Output == nil {
-		o.Output = usualOutputs
-	}
-	if o.Proxy != nil && !o.AllowPrivate {
-		// The address of a site is unknown behind a proxy; it counts as public.
-		o.Delay = max(o.Delay, frontier.PublicFloor)
-	}
-	if f, ok := o.Scope.(ScopeFunc); ok && f == nil {
-		return &OptionError{Field: "Scope", Reason: "is nil: leave it out for SameHost()"}
-	}
-	if o.Scope == nil {
-		o.Scope = SameHost()
-	}
-	if err := tried("Scope", func() { o.Scope = cloned(o.Scope) }); err != nil {
-		return err
-	}
-	// Copied, because the caller may change the originals later.
-	o.Header, o.Aliases, o.Output, o.ConnectTo = o.Header.Clone(), slices.Clone(o.Aliases), slices.Clone(o.Output), slices.Clone(o.ConnectTo)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	o.Logger = slog.New(contained{o.Logger.Handler()})
-	return nil
-}
-
-// checkDir reports options that have no effect without Dir.
-func (o *Options) checkDir() error {
-	switch {
-	case o.Dir != "":
-	case o.State != nil:
-		return &OptionError{Field: "State", Reason: "needs a Dir for the pages and the archive of this node"}
-	case len(o.Output) > 0:
-		return &OptionError{Field: "Output", Reason: "needs a Dir that it is written to"}
-	case len(o.Lift) > 0:
-		return &OptionError{Field: "Lift", Reason: "needs the Dir of the crawl in which it was ordered"}
-	}
-	return nil
-}
-
-// checkRobots reports invalid options about robots.txt.
-func (o *Options) checkRobots() error {
-	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
-		return &OptionError{Field: "Dialect", Reason: err.Error(), Err: err}
-	}
-	if err := o.Purpose.Check(); err != nil {
-		return &OptionError{Field: "Purpose", Reason: err.Error(), Err: err}
-	}
-	for _, alias := range o.Aliases {
-		if err := o.Dialect.CheckToken(alias); err != nil {
-			return &OptionError{Field: "Aliases", Reason: err.Error(), Err: err}
-		}
-		if who, known := robots.KnownToken(alias); known {
-			return &OptionError{Field: "Aliases", Reason: fmt.Sprintf("%q is the name of %s: give former names of this crawler only", alias, who)}
-		}
-	}
-	return nil
-}
-
-// maxConcurrency is the largest Options.Concurrency. A machine has fewer sockets than that.
-const maxConcurrency = 1 << 16
-
-// checkWire reports invalid options about requests and their rate.
-func (o *Options) checkWire() error {
-	if o.Concurrency > maxConcurrency {
-		return &OptionError{Field: "Concurrency", Reason: fmt.Sprintf("is more than %d", maxConcurrency)}
-	}
-	if math.IsNaN(o.Rate) {
-		return &OptionError{Field: "Rate", Reason: "is no number"}
-	}
-	if err := fetch.CheckHeader(o.Header, false); err != nil {
-		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
-	}
-	if s := o.Signing; s.Key != nil || s.Agent != "" {
-		if _, err := identity.NewSigner(s.Key, s.Agent); err != nil {
-			return &OptionError{Field: "Signing", Reason: err.Error(), Err: err}
-		}
-	}
-	for i, to := range o.ConnectTo {
-		if err := to.Check(); err != nil {
-			return &OptionError{Field: "ConnectTo", Reason: fmt.Sprintf("at %d: %v", i, err), Err: err}
-		}
-	}
-	return nil
-}
-
 // policy returns the robots.Policy of the crawl: how robots.txt is read, and for which tokens.
 func (o *Options) policy() robots.Policy {
 	return robots.Policy{Dialect: o.Dialect, Token: o.Identity.Token, Aliases: o.Aliases, AllowForbidden: o.AllowForbidden}
 }
-
-// embeds reports whether the links of pages to requisites (images, scripts ...) are needed.
-func (o *Options) embeds() bool { return o.Requisites || o.writes(OutputLinks) }
-
-// reading returns the options for reading pages. To read the text of links is expensive. So
-// this text is read at once only if Options.Links or OutputLinks needs it for each link.
-// Otherwise Page.Links reads the text when it is called.
-func (o *Options) reading() extract.Options {
-	_, dates := o.Revisit.(revisit.Believer)
-	return extract.Options{Token: o.Identity.Token, Aliases: o.Aliases, Embeds: o.embeds(), Forms: o.Forms, Text: o.Links != nil || o.writes(OutputLinks), Changes: dates}
-}
-
-func (o *Options) writes(out Output) bool { return slices.Contains(o.Output, out) }
 
 // NoShared in Options.Shared keeps the clocks of a crawl apart from those of all other crawls.
 // It is for tests only, because two crawls of one site then send twice as many requests to it.
@@ -390,3 +254,140 @@ func (apart) Release(string, time.Time) {}
 
 // clocks returns the clocks that the crawl shares with others.
 func (o *Options) clocks() frontier.Shared { return shared.Of(o.Shared, o.Network) }
+
+// A Start describes the beginning of a run.
+type Start struct {
+	Resumed  bool     // an earlier run had begun the crawl
+	Changes  []Change // settings that differ from those of the last run
+	Rescan   bool     // this run continues a rescan of the archive (Options.Rescan), which an earlier run began and did not end
+	Requeued int      // number of URLs that are queued again: an earlier run with a narrower scope had dropped them from the queue
+	Orders   []Order  // calls of Slow and Exclude in earlier runs that still apply
+	Carried  int      // in the first run of a crawl, the number of sites whose robots.txt was copied from Options.Previous
+}
+
+// A Change is a setting whose value differs from that in the last run. Was and Is are the old
+// and the new value.
+type Change struct {
+	Setting, Was, Is string
+	Way              setting.Way    // "tighter", "wider" or "other"
+	Effect           setting.Effect // how the changed setting takes effect, in words
+}
+
+// String returns the setting with its old and its new value.
+func (c Change) String() string { return fmt.Sprintf("%s: %s -> %s", c.Setting, c.Was, c.Is) }
+
+// A Link is a link that is about to be queued, as passed to Options.Links.
+type Link struct {
+	extract.Link // the link as the page has it, but its URL is already the result of Options.Rewrite
+
+	// Rank orders the queue of a site: URLs with a lower rank are fetched first, those with
+	// equal ranks in the order in which they were found. The default is the depth, up to 255,
+	// so that URLs near a seed come first. To fetch the best first, set Rank to 255 minus a
+	// score; to fetch the deepest first, set it to 255 minus the depth. Requisites (images,
+	// scripts and other resources that a page includes) always have frontier.RequisiteRank,
+	// because they are fetched with their page. The rank never makes requests to a site more
+	// frequent.
+	Rank uint8
+
+	// Tag is the tag of the target page; the default is that of the page with the link. See
+	// Tags. A link with a tag of more than 64 KiB is not queued.
+	Tag string
+
+	// Head requests the page with HEAD (RFC 9110, section 9.3.2), to learn whether it exists.
+	// The handler gets the page without a body. The page has at most one link, the target of a
+	// redirect, which is also requested with HEAD. If the server refuses the method (405 or
+	// 501), the next request to the site repeats the request with GET. FTP has no HEAD: over
+	// FTP the file is retrieved. Robots.txt, pauses and limits apply as for any page. A URL is
+	// requested once, in the way that the first link to it says: a later link without Head has
+	// no effect. So never set Head on a link to a page whose links the crawl should follow.
+	Head bool
+}
+
+// A Skip is a URL that is not fetched. Code says why, and Detail says more: the rule and line
+// of robots.txt, the error of the last try, the pattern of a trap, the name of the callback
+// that refused the URL, the statement of the owner, or the reason that was given to
+// Crawler.Exclude. For a URL that waits, Detail is the name of the clock that makes it wait.
+// Some values of Code are for URLs that are still queued: such a URL stays in the queue, and
+// the next run continues with it.
+type Skip struct {
+	URL    frontier.URL
+	Via    string // the URL of the page on which URL was found
+	Code   frontier.Code
+	Detail string
+	Until  time.Time // with frontier.Waiting: when the URL may be requested
+}
+
+// A Visited is the result of a visit, as passed to Options.OnVisit, for metrics and
+// monitoring.
+type Visited struct {
+	Entry    frontier.Entry // the entry that was visited
+	Fate     frontier.Fate  // how the entry ended; frontier.Undecided if its URL will be requested later, for instance after the robots.txt of the site
+	Requests []Request      // in order, including those for robots.txt; if robots.txt forbids the URL, there is none for the URL itself
+}
+
+// A Request is one request and its result.
+type Request struct {
+	URL     frontier.URL
+	Robots  bool  // the request was for a file that is needed before a page may be requested: robots.txt or tdmrep.json
+	Status  int   // HTTP status; 0 if there was no answer
+	Bytes   int64 // bytes of the body as it came over the wire
+	Started time.Time
+	TTFB    time.Duration // time to the first byte of the answer; 0 if there was no answer
+	Took    time.Duration // time to the end of the answer
+	Err     error         // why there was no answer, or an incomplete one: a *fetch.Error
+}
+
+// SiteOptions are the settings of one site: see Options.Site. The zero value means that the
+// site has no settings of its own.
+//
+// Settings that allow more requests than for other sites need a Reason. These are
+// AllowForbidden, and a budget (MaxPages, MaxBytes or MaxTime) that is larger than the one in
+// Options, or unlimited. No setting makes the pause of a site shorter, and only AllowForbidden
+// allows requests that are forbidden otherwise.
+type SiteOptions struct {
+	Delay time.Duration // least pause, from the end of a response; it has no effect if it is shorter than the pause that applies already
+
+	MaxPages int           // pages of the site, instead of MaxHostPages; 0: the same as MaxHostPages, -1: no limit
+	MaxBytes int64         // bytes of the answers of the site, instead of MaxHostBytes; 0: the same as MaxHostBytes, -1: no limit
+	MaxTime  time.Duration // total time of requests to the site, instead of MaxHostTime; 0: the same as MaxHostTime, -1: no limit
+
+	// Scope decides which pages of the site belong to the crawl, among those in Options.Scope;
+	// nil: all. Seeds and requisites (images, scripts ...) are fetched even outside of it, as
+	// with Options.Scope. The crawl never calls the method Admit of this scope. So the program
+	// must call Admit itself for a scope that needs roots, such as SamePrefix.
+	Scope   Scope
+	Exclude bool // the site gets no request, not even for robots.txt; Reason is written to the log
+
+	AllowForbidden bool // if robots.txt has the status 401, 402, 403 or 451, all requests to the site are allowed, as RFC 9309 says
+
+	// Header has header fields of requests to the site, which are added to those of Wire.Header
+	// or replace them. The fields that Wire.Header refuses are refused here, too, except
+	// Authorization and Cookie: with a Reason, the site gets them, for instance to crawl your
+	// own site before it is public. Their values are in no file and no log of the crawl.
+	Header http.Header
+
+	Reason string // why the site has settings of its own: written to the Logger and to crawl.log
+}
+
+// Sitemaps decides how sitemaps (sitemaps.org) are used. It applies to the sitemaps that the
+// robots.txt of a site in scope names, on any host. It also applies to sitemaps that a sitemap
+// index names, if they are on the host of the index. Sitemaps are requested like pages: the
+// robots.txt and the pauses of their site apply. They are archived, but do not count as pages
+// for limits, and are not passed to the handler. The URLs that they list are treated as links,
+// so the scope applies to them. A seed that is a sitemap counts as a page, is passed to the
+// handler, and is also read as a sitemap.
+type Sitemaps string
+
+// The values of Options.Sitemaps.
+const (
+	SitemapsAlso Sitemaps = ""     // sitemaps are read, and links of pages are followed
+	SitemapsOnly Sitemaps = "only" // sitemaps are read; links of pages are not followed, but redirects and requisites (images, scripts ...) are
+	SitemapsNone Sitemaps = "none" // sitemaps are not requested, and the URLs in a seed that is a sitemap are not followed
+)
+
+var (
+	outputNames  = []Output{OutputWARC, OutputPages, OutputBodies, OutputLinks}
+	usualOutputs = []Output{OutputWARC, OutputPages}
+)
+
+const noOutput = "none"

@@ -1,14 +1,13 @@
 package crawler
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -63,110 +62,12 @@ type ordered struct {
 // mostOrders is the most orders of a run that Orders returns. crawl.log has all of them.
 const mostOrders = 100
 
-// Orders returns the orders of earlier runs that still apply, and the last hundred of this run.
-// It may be called at any time, from any goroutine.
-func (c *Crawler) Orders() []Order {
-	var kept []Order
-	if c.running() {
-		kept = c.kept
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Concat(kept, c.orders)
-}
-
-// record adds an order, which was carried out already, to the orders of this run, and writes it
-// into the directory of the crawl.
-func (c *Crawler) record(o Order) error {
-	c.mu.Lock()
-	o, begun := c.enlist(o)
-	c.mu.Unlock()
-	if !begun {
-		return nil
-	}
-	return c.write(o)
-}
-
-// enlist adds an order, with the current time, to the orders of this run. It returns the order
-// with that time, and whether the frontier is open. If it is not open, steer carries the order
-// out later. The caller holds mu.
-func (c *Crawler) enlist(o Order) (Order, bool) {
-	o.Time = time.Now()
-	if c.frontier == nil {
-		c.unheard = append(c.unheard, o)
-	}
-	c.list(o)
-	return o, c.frontier != nil
-}
-
 // list adds an order to those that Orders returns.
 func (c *ordered) list(o Order) {
 	c.orders = append(c.orders, o)
 	if n := len(c.orders) - mostOrders; n > 0 {
 		c.orders = slices.Delete(c.orders, 0, n)
 	}
-}
-
-// write writes an order into the directory of the crawl. It returns ErrEnded if the directory
-// is closed: the run has ended, so the order has changed nothing.
-func (c *Crawler) write(o Order) error {
-	return c.whileOpen(func() error { return c.note(o) })
-}
-
-// whileOpen calls f while the directory of the crawl is open. If it is closed, because the run has
-// ended, whileOpen returns ErrEnded.
-func (c *Crawler) whileOpen(f func() error) error {
-	c.gate.RLock() // so that the directory is not closed meanwhile
-	defer c.gate.RUnlock()
-	c.mu.Lock()
-	closed := c.queue == nil
-	c.mu.Unlock()
-	if closed {
-		return ErrEnded
-	}
-	return f()
-}
-
-// note is like write, but does not check whether the directory is open.
-func (c *Crawler) note(o Order) error {
-	if c.db == nil {
-		return nil
-	}
-	notes := []string{"order:" + o.Do}
-	for _, n := range []struct{ key, value string }{{"of", o.Of}, {"what", o.What}, {"why", o.Reason}} {
-		if n.value != "" {
-			notes = append(notes, n.key+":"+n.value)
-		}
-	}
-	err := c.db.Log().Write(&crawllog.Line{Time: o.Time, Size: -1, URL: crawllog.RunURL, Annotations: notes})
-	key := ""
-	switch o.Do {
-	case orderLift: // the other nodes have read the order when they began, and keep it
-		return err
-	case OrderSlow, orderExclude:
-		key = keyOrder + o.Do + " " + o.Of
-	}
-	return errors.Join(err, c.tell(key, o, told{Order: &o}))
-}
-
-// keepOrders reads the orders of earlier runs that still apply, the oldest first. It leaves out
-// the orders that this run lifts, and records that they are lifted.
-func (c *Crawler) keepOrders() error {
-	all, err := readOrders(c.opts.Dir, c.db)
-	if err != nil {
-		return err
-	}
-	for _, o := range all {
-		if !c.opts.lifts(o) {
-			c.kept = append(c.kept, o)
-			continue
-		}
-		lift := Order{Time: time.Now(), Do: orderLift, Of: o.Of, What: o.Do}
-		if err := errors.Join(c.db.Put(keyOrder+o.Do+" "+o.Of, lift), c.note(lift)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
@@ -192,29 +93,77 @@ func readOrders(dir string, v store.Values) (all []Order, err error) {
 	return all, nil
 }
 
-// LiftAll in Options.Lift revokes all orders.
-const LiftAll = "all"
-
-// lifts reports whether Options.Lift revokes an order of an earlier run. Only LiftAll revokes
-// an order for all sites.
-func (o *Options) lifts(was Order) bool {
-	return slices.ContainsFunc(o.Lift, func(of string) bool {
-		name, err := whom(of)
-		return of == LiftAll || err == nil && name != "" && name == was.Of
-	})
+// shown returns s, or its beginning if it is longer than an error should be.
+func shown(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "..."
+	}
+	return s
 }
 
-// checkLift returns an *OptionError for an entry of Options.Lift that is not a site, a host or
-// LiftAll.
-func (o *Options) checkLift() error {
-	for _, of := range o.Lift {
-		var wrong *OptionError
-		if _, err := whom(of); of != LiftAll && errors.As(err, &wrong) {
-			return &OptionError{Field: "Lift", Reason: wrong.Reason, Err: err}
+// obey makes the frontier f carry out an order, of this run or of an earlier one.
+func obey(f *frontier.Frontier, o Order) error {
+	switch o.Do {
+	case OrderPause, OrderResume:
+		return f.Allow(func(l *frontier.Limits) { l.Paused = o.Do == OrderPause })
+	case OrderSlow:
+		delay, err := time.ParseDuration(o.What)
+		if err != nil {
+			return err
 		}
-		if strings.TrimSpace(of) == "" {
-			return &OptionError{Field: "Lift", Reason: "is empty: name a site, a host, or " + LiftAll}
-		}
+		return f.Slow(o.Of, delay)
+	case orderExclude:
+		return f.Exclude(o.Of, o.Reason)
 	}
 	return nil
 }
+
+// A told is what a node tells the other nodes of the crawl. They carry it out. Only the node that
+// tells it writes it into its log.
+type told struct {
+	Order  *Order            `json:",omitempty"`
+	Limits map[string]string `json:",omitempty"` // the limits that were changed, as texts by their names
+	Roots  []string          `json:",omitempty"` // URLs to be added to the scope
+}
+
+// unlisted counts, by the name of the limit, the changes by this node that are not yet in the list
+// of all orders. Until they are, earlier orders of other nodes do not take them back. Crawler.mu
+// guards it.
+type unlisted struct{ changes map[string]int }
+
+// add counts changes by this node. The caller holds mu.
+func (u *unlisted) add(names map[string]string) {
+	for name := range names {
+		u.changes[name]++
+	}
+}
+
+// pauses reports whether o is Pause or Resume.
+func (o *Order) pauses() bool { return o != nil && (o.Do == OrderPause || o.Do == OrderResume) }
+
+// whom parses the site or the host name of an order, and returns it in the form that the
+// frontier uses. The error is an *OptionError.
+func whom(of string) (string, error) {
+	if of == "" {
+		return "", nil
+	}
+	raw, isSite := of, strings.Contains(of, "://")
+	if !isSite {
+		raw = "http://" + of
+	}
+	u, err := frontier.ParseURL(raw)
+	switch {
+	case err != nil:
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shown(of), err), Err: err}
+	case u.String() != string(u.Site())+"/":
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shown(of), u.Site())}
+	case isSite:
+		return string(u.Site()), nil
+	case u.Site().Host() != strings.Trim(u.Site().Authority(), "[]"):
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q has a port: write http:// or https:// before it, or leave the port out for all of the host", of)}
+	}
+	return u.Site().Host(), nil
+}
+
+// pausing stands for Pause and Resume in unlisted.changes.
+const pausing = "pause"

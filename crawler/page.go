@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/base32"
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/PuerkitoBio/goquery"
+
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -225,32 +226,6 @@ func (p *Page) Links() []extract.Link {
 	return p.html.Links
 }
 
-// navigation returns the number of links that lead to other documents. Redirects and requisites
-// (images, scripts ...) are not counted.
-func (p *Page) navigation() int {
-	n := 0
-	for i := range p.html.Links {
-		if p.html.Links[i].Hop == frontier.HopLink {
-			n++
-		}
-	}
-	return n
-}
-
-// edges returns the lines of the page in links.jsonl, one for each link.
-func (p *Page) edges() []store.LinkRecord {
-	edges := make([]store.LinkRecord, 0, len(p.html.Links)+1)
-	from := p.URL.String()
-	if p.redirect {
-		edges = append(edges, store.LinkRecord{From: from, To: p.Location.String(), Hop: string(frontier.HopRedirect), Where: "location"})
-	}
-	for i := range p.html.Links {
-		l := &p.html.Links[i]
-		edges = append(edges, store.LinkRecord{From: from, To: l.URL.String(), Hop: string(l.Hop), Where: l.Where, Rel: l.Rel, Lang: l.Lang(), Text: l.Text()})
-	}
-	return edges
-}
-
 // Doc parses the body as HTML, once. If the elements of the document are nested more than 512
 // deep, Doc fails, because the parser of x/net refuses such documents. Links returns their
 // links nevertheless.
@@ -276,42 +251,6 @@ func (p *Page) Follow(ref string) error {
 	return err
 }
 
-// record returns the line of the page in pages.jsonl. If bodies is true, the line has the body
-// of the page.
-func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
-	r := &store.PageRecord{
-		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,
-		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
-		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
-		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
-		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
-		Canonical: p.Canonical().String(), OpenGraph: p.OpenGraphURL().String(),
-	}
-	if p.Exchange.Head {
-		r.Method = http.MethodHead
-	}
-	r.Change = string(p.change)
-	if p.texts {
-		r.TextDigest = p.TextDigest()
-	}
-	if rules != nil {
-		r.Robots = rules.Fetched.UTC()
-	}
-	if rule := p.Verdict.Rule; rule.Line > 0 {
-		r.Rule = "line " + strconv.Itoa(rule.Line) + ": Allow: " + rule.Pattern
-	}
-	r.Usage, r.License, r.TDMPolicy = p.usage(r.Robots)
-	if bodies && len(p.Body) > 0 && p.refused == "" {
-		if isText(p.Type) {
-			r.Body = p.Text()
-		} else {
-			r.Base64 = p.Body
-		}
-	}
-	r.Charset = p.charset
-	return r
-}
-
 func isText(mediaType string) bool {
 	if strings.HasPrefix(mediaType, "text/") || strings.HasSuffix(mediaType, "+xml") || strings.HasSuffix(mediaType, "+json") {
 		return true
@@ -321,4 +260,69 @@ func isText(mediaType string) bool {
 		return true
 	}
 	return false
+}
+
+// tagOf returns the tag of a URL that is found on p. key is the URL's Key.
+func (p *Page) tagOf(key string) string {
+	if tag, ok := p.tags[key]; ok {
+		return tag
+	}
+	return p.Entry.Tag
+}
+
+// Resolve returns the URL of ref, which is a link as the page would write it: it may be
+// relative to the base element of the page. The query of the URL is sent in the encoding of the
+// page. Nothing is queued. The error is a *frontier.URLError.
+func (p *Page) Resolve(ref string) (frontier.URL, error) {
+	if p.read {
+		return p.html.Resolve(ref)
+	}
+	return p.URL.Resolve(ref)
+}
+
+// A ChangeClass says how a page has changed since the previous crawl (Options.Previous),
+// or, with Options.Revisit, since the previous visit.
+type ChangeClass string
+
+// The classes. A page has a class only in a crawl with Options.Previous or Options.Revisit, and
+// only if it is an answer to GET with a 2xx status. It has no class if the earlier answer
+// cannot be read or was cut. If the body of the previous visit is not archived, only its digest
+// is known; then a page with other bytes counts as modified even if its text is the same.
+const (
+	ChangeNew         ChangeClass = "new"          // the page was not fetched before, or the last answer was not a page
+	ChangeModified    ChangeClass = "modified"     // the visible text differs
+	ChangeSameText    ChangeClass = "same-text"    // the bytes differ, but Page.TextDigest is the same
+	ChangeNotModified ChangeClass = "not-modified" // the server says so, or the bytes are the same
+)
+
+// ChangeClasses returns all classes, in the order in which figures list them.
+func ChangeClasses() []ChangeClass {
+	return []ChangeClass{ChangeNew, ChangeModified, ChangeSameText, ChangeNotModified}
+}
+
+// TextDigest returns extract.TextDigest of the body. It is empty without a body to read: for
+// an answer to HEAD, or with a status other than 2xx.
+func (p *Page) TextDigest() string {
+	if p.exchange().Head || p.Status/100 != 2 || p.refused != "" {
+		return ""
+	}
+	if p.textDigest == "" {
+		body := p.Body
+		if extract.IsHTML(p.Type) || p.Type == "text/plain" {
+			body = p.Text()
+		}
+		p.textDigest = extract.TextDigest(body, p.Type)
+	}
+	return p.textDigest
+}
+
+// maxTag is the maximum length of a tag, in bytes.
+const maxTag = 64 << 10
+
+// checkTag returns an *OptionError for a tag that is too long.
+func checkTag(tag string) error {
+	if len(tag) > maxTag {
+		return &OptionError{Field: "Tag", Reason: fmt.Sprintf("is %d bytes long; the maximum is %d: give a key of your own data instead", len(tag), maxTag)}
+	}
+	return nil
 }

@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -16,56 +14,6 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
-
-// remembered looks up pages that were fetched before: in the previous crawl, or, with
-// Options.Revisit, in this crawl.
-type remembered struct {
-	past *store.Past // the previous crawl; nil: none
-
-	// comparing limits how many archived bodies are read for comparison at once. These bodies
-	// do not count for Options.BodyBudget. If they did, visits could wait for ever: each visit
-	// holds a part of the budget for the new body of its page while it waits for another part.
-	comparing chan struct{}
-
-	mu     sync.Mutex      // guards the fields below: each visit of a page reads them
-	logged bool            // it was logged that an archived answer cannot be read
-	plain  map[string]bool // URLs whose archived answer was unusable: they are requested without a condition
-}
-
-// maxComparing is how many archived bodies are in memory for comparison at once.
-const maxComparing = 2
-
-// remember returns a new remembered for the crawl. If the options name a previous crawl, it
-// opens that crawl.
-func (o *Options) remember() (*remembered, error) {
-	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
-	if o.Previous == "" {
-		return m, nil
-	}
-	past, err := store.OpenPast(o.Previous)
-	if err != nil {
-		return nil, err
-	}
-	if !past.Remembers() {
-		o.Logger.Warn("the crawl before has no archive: every page is requested as if it were new", "dir", o.Previous)
-		return m, nil
-	}
-	m.past = past
-	return m, nil
-}
-
-// checkPrevious returns an *OptionError if the option Previous is invalid.
-func (o *Options) checkPrevious() error {
-	if o.Previous == "" || o.Dir == "" {
-		return nil
-	}
-	previous, err := filepath.Abs(o.Previous)
-	dir, err2 := filepath.Abs(o.Dir)
-	if err == nil && err2 == nil && previous == dir {
-		return &OptionError{Field: "Previous", Reason: "is the directory of this crawl: name that of the one before"}
-	}
-	return nil
-}
 
 // A recollection is what earlier visits have stored about a URL, in this crawl or in the
 // previous one. The zero value means that nothing was looked up.
@@ -323,39 +271,3 @@ func (p *Page) NotModified() bool { return p.kept != nil }
 // Options.Revisit, since the previous visit; empty if there is no such crawl or visit, or if
 // the change is unknown.
 func (p *Page) Change() ChangeClass { return p.change }
-
-// A ChangeClass says how a page has changed since the previous crawl (Options.Previous),
-// or, with Options.Revisit, since the previous visit.
-type ChangeClass string
-
-// The classes. A page has a class only in a crawl with Options.Previous or Options.Revisit, and
-// only if it is an answer to GET with a 2xx status. It has no class if the earlier answer
-// cannot be read or was cut. If the body of the previous visit is not archived, only its digest
-// is known; then a page with other bytes counts as modified even if its text is the same.
-const (
-	ChangeNew         ChangeClass = "new"          // the page was not fetched before, or the last answer was not a page
-	ChangeModified    ChangeClass = "modified"     // the visible text differs
-	ChangeSameText    ChangeClass = "same-text"    // the bytes differ, but Page.TextDigest is the same
-	ChangeNotModified ChangeClass = "not-modified" // the server says so, or the bytes are the same
-)
-
-// ChangeClasses returns all classes, in the order in which figures list them.
-func ChangeClasses() []ChangeClass {
-	return []ChangeClass{ChangeNew, ChangeModified, ChangeSameText, ChangeNotModified}
-}
-
-// TextDigest returns extract.TextDigest of the body. It is empty without a body to read: for
-// an answer to HEAD, or with a status other than 2xx.
-func (p *Page) TextDigest() string {
-	if p.exchange().Head || p.Status/100 != 2 || p.refused != "" {
-		return ""
-	}
-	if p.textDigest == "" {
-		body := p.Body
-		if extract.IsHTML(p.Type) || p.Type == "text/plain" {
-			body = p.Text()
-		}
-		p.textDigest = extract.TextDigest(body, p.Type)
-	}
-	return p.textDigest
-}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/admit"
-	"github.com/zeebo/xxh3"
 )
 
 // A Repeat is a body that many pages of a site have. This is often a sign of an endless space
@@ -42,17 +41,6 @@ const (
 type bodyKey struct {
 	site frontier.Site
 	sum  uint64
-}
-
-// bodySum returns a hash of the body of a page. If the crawl has digests of bodies, it hashes
-// the digest; otherwise it hashes the body itself, because it would take far longer to compute
-// the digest (SHA-1) first. The seed is secret, so that nobody can write pages whose hashes
-// collide.
-func (j *job) bodySum(p *Page) uint64 {
-	if j.digests {
-		return xxh3.HashStringSeed(p.digest(), j.sumSeed)
-	}
-	return xxh3.HashSeed(p.Body, j.sumSeed)
 }
 
 // repeats counts the pages of a site that have the same body. It has the bodies that were seen

@@ -123,36 +123,6 @@ func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	return nil
 }
 
-// cleaner returns the Clean-param lines of s, a robots.txt. It returns nil if s is nil, or if
-// Options.CleanParam is not set.
-func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
-	if !j.opts.CleanParam || s == nil {
-		return nil
-	}
-	return s.File(j.opts.Dialect).Cleaner()
-}
-
-// samePage sets Entry.Same of e, a link on the page of s, and reports whether e is queued. It
-// is not queued if it is equivalent to the page itself. An exception is the target of a
-// redirect: it must be requested, since otherwise the page would be lost, so the entry gets
-// Entry.Apart. But if two URLs redirect to each other, neither is requested again.
-func (s *sorting) samePage(e *frontier.Entry) bool {
-	o, p := &s.job.opts, s.page
-	clean := p.clean
-	if e.URL.Site() != p.URL.Site() {
-		clean = nil // the robots.txt of another site is not known here
-	}
-	e.Same, e.Apart = o.same(e.URL, clean), false
-	if s.by != frontier.HopRedirect {
-		return s.own == "" || e.Key() != s.own
-	}
-	if key := e.Key(); key == p.Entry.Key() || key == s.own {
-		e.Same, e.Apart = frontier.URL{}, true
-		return p.Entry.Redirects() == 0 || e.URL.String() != p.Entry.Via
-	}
-	return true
-}
-
 // ownKey returns the key (Entry.Key) that the URL of the page has by Options.Same and
 // Options.CleanParam as they are now. It returns "" if neither applies.
 func (o *Options) ownKey(p *Page) string {

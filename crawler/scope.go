@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -222,11 +223,12 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 // the line. If no line does, it returns "". Why can be used as Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.places.Why(u) }
 
-// optedOut returns the result of Options.OptOut: why u must not be requested, or "". If OptOut
-// panics, the error is a *PanicError, which ends the crawl.
-func (o *Options) optedOut(u frontier.URL) (why string, err error) {
-	if o.OptOut != nil {
-		err = safely("OptOut", func() { why = o.OptOut(u) })
+func scopeName(s Scope) string {
+	if s == nil {
+		s = SameHost()
 	}
-	return why, err
+	if named, ok := s.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", s)
 }

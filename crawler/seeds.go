@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
 )
 
 // A SeedError is an invalid line of a seed file.
@@ -106,14 +108,6 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 		seeds = append(seeds, e)
 	}
 	return seeds, nil
-}
-
-// shown returns s, or its beginning if it is longer than an error should be.
-func shown(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "..."
-	}
-	return s
 }
 
 // Add queues further seeds, in the form of Options.Seeds, and adds them to the scope. It may be
@@ -240,4 +234,118 @@ func looksLikeHost(raw string) bool {
 		return false
 	}
 	return name == "localhost" || strings.Contains(strings.Trim(name, "."), ".")
+}
+
+// distinct joins errors and leaves out duplicates, because every worker returns the same error
+// when, for instance, the disk is full.
+func distinct(errs ...error) error {
+	var list []error
+	said := map[string]bool{}
+	var add func(err error)
+	add = func(err error) {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range several.Unwrap() {
+				add(e)
+			}
+		} else if err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			list = append(list, err)
+		}
+	}
+	for _, err := range errs {
+		add(err)
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return errors.Join(list...)
+}
+
+// admit returns an error if the crawl was begun under another identity, or if the previous
+// crawl (Options.Previous) is running or missing. It is called before anything is written.
+func (c *Crawler) admit(was store.Values) error {
+	var old asked
+	known, err := was.Get(keyAsked, &old)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !known:
+		if err := c.checkSeeds(); err != nil {
+			return err
+		}
+	case old.Identity.Token != c.opts.Identity.Token || old.Identity.Contact != c.opts.Identity.Contact:
+		return &IdentityError{c.opts.Dir, old.Identity, c.opts.Identity}
+	}
+	if c.opts.Previous != "" {
+		if _, err := store.OpenPast(c.opts.Previous); err != nil {
+			return err
+		}
+	}
+	_, err = readOrders(c.opts.Dir, was)
+	return err
+}
+
+// checkSeeds returns an *OptionError if the crawl has no seed and does not wait for one.
+func (c *Crawler) checkSeeds() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.seeds) > 0 || len(c.early) > 0 || c.limits.Open {
+		return nil
+	}
+	return errNoSeeds
+}
+
+// errNoSeeds is the error of a crawl without a seed.
+var errNoSeeds = &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from, here or by Add; or set Limits.Open by Allow, if seeds are added while the crawl runs"}
+
+// widen adds to the scope the URLs at which redirects of seeds ended, and, if this run has no
+// seeds, those of earlier runs. It then queues entries again that an earlier run had dropped
+// because they were out of its scope, if they are in scope now. It returns the number of
+// entries that it queued.
+func (c *Crawler) widen() (requeued int, err error) {
+	if len(c.seeds) == 0 {
+		if err := c.admitSeeds(); err != nil {
+			return 0, err
+		}
+	}
+	var panicked error
+	for raw, err := range c.db.Keys(keyRoot) {
+		if err != nil {
+			return 0, err
+		}
+		u, err := frontier.ParseURL(raw)
+		if err != nil {
+			return 0, &store.DamagedError{Path: filepath.Join(c.db.Dir(), store.StateFile), Err: err}
+		}
+		if err := safely("Scope", func() { c.opts.Scope.Admit(u) }); err != nil {
+			return 0, err
+		}
+	}
+	requeued, err = c.db.Requeue(func(e frontier.Entry) (wanted bool) {
+		if panicked == nil {
+			panicked = safely("Scope", func() { wanted = c.visits.admits.unwanted(&e) == frontier.Undecided })
+		}
+		return wanted
+	})
+	return requeued, errors.Join(panicked, err)
+}
+
+// admitSeeds adds the seeds of earlier runs to the scope. Without them a run that has no seeds
+// would drop all links.
+func (c *Crawler) admitSeeds() error {
+	for site, err := range c.db.Names() {
+		if err != nil {
+			return err
+		}
+		for k, err := range c.db.Entries(site) {
+			if err == nil && k.FromSeed() {
+				err = safely("Scope", func() { c.opts.Scope.Admit(k.URL) })
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,11 +1,19 @@
 package crawler
 
 import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/identity"
 	"github.com/permesso-crawler/permesso/internal/setting"
+	"github.com/permesso-crawler/permesso/robots"
 )
 
 // Settings returns the options in o that have a text form. Setting.Set on one of them changes
@@ -102,4 +110,150 @@ func (o *Options) Settings() []setting.Setting {
 		{Name: "max-archive", Field: "MaxArchive", Group: setting.GroupOutput, Unit: "bytes", Larger: setting.Other, Resume: setting.FromNowOn, Value: setting.Size(&o.MaxArchive, 1<<30, 1), CodeOnly: true,
 			Help: "bytes of a WARC file, after which the next is begun"},
 	}
+}
+
+// fill replaces 0 by the default in each numeric option. The error is an *OptionError for the
+// first invalid option; all other options are filled nevertheless.
+func (o *Options) fill() (err error) {
+	for _, s := range o.Settings() {
+		if number, ok := s.Value.(interface{ Fill() string }); ok {
+			if wrong := number.Fill(); wrong != "" && err == nil {
+				err = &OptionError{Field: s.Field, Reason: wrong}
+			}
+		}
+	}
+	return err
+}
+
+// check fills in the defaults and returns the first invalid option as an *OptionError.
+func (o *Options) check() error {
+	if err := o.Identity.Check(); err != nil {
+		return err
+	}
+	if o.Revisit != nil && o.Patience == 0 {
+		o.Patience = frontier.Forever
+	}
+	if err := cmp.Or(o.fill(), o.checkLift(), o.checkRobots(), o.checkWire(), o.checkPrevious()); err != nil {
+		return err
+	}
+	if o.Rescan && o.Dir == "" {
+		return &OptionError{Field: "Rescan", Reason: "needs the archive in a Dir"}
+	}
+	for _, out := range o.Output {
+		if !slices.Contains(outputNames, out) {
+			return &OptionError{Field: "Output", Reason: fmt.Sprintf("%q is not one of %s", out, join(outputNames, ", "))}
+		}
+	}
+	if s := o.Sitemaps; s != SitemapsAlso && s != SitemapsOnly && s != SitemapsNone {
+		return &OptionError{Field: "Sitemaps", Reason: fmt.Sprintf("%q is not one of %q, %q and %q", o.Sitemaps, SitemapsAlso, SitemapsOnly, SitemapsNone)}
+	}
+	if o.Output == nil {
+		o.Output = usualOutputs
+	}
+	if o.Proxy != nil && !o.AllowPrivate {
+		// The address of a site is unknown behind a proxy; it counts as public.
+		o.Delay = max(o.Delay, frontier.PublicFloor)
+	}
+	if f, ok := o.Scope.(ScopeFunc); ok && f == nil {
+		return &OptionError{Field: "Scope", Reason: "is nil: leave it out for SameHost()"}
+	}
+	if o.Scope == nil {
+		o.Scope = SameHost()
+	}
+	if err := tried("Scope", func() { o.Scope = cloned(o.Scope) }); err != nil {
+		return err
+	}
+	// Copied, because the caller may change the originals later.
+	o.Header, o.Aliases, o.Output, o.ConnectTo = o.Header.Clone(), slices.Clone(o.Aliases), slices.Clone(o.Output), slices.Clone(o.ConnectTo)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	o.Logger = slog.New(contained{o.Logger.Handler()})
+	return nil
+}
+
+// checkDir reports options that have no effect without Dir.
+func (o *Options) checkDir() error {
+	switch {
+	case o.Dir != "":
+	case o.State != nil:
+		return &OptionError{Field: "State", Reason: "needs a Dir for the pages and the archive of this node"}
+	case len(o.Output) > 0:
+		return &OptionError{Field: "Output", Reason: "needs a Dir that it is written to"}
+	case len(o.Lift) > 0:
+		return &OptionError{Field: "Lift", Reason: "needs the Dir of the crawl in which it was ordered"}
+	}
+	return nil
+}
+
+// checkRobots reports invalid options about robots.txt.
+func (o *Options) checkRobots() error {
+	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
+		return &OptionError{Field: "Dialect", Reason: err.Error(), Err: err}
+	}
+	if err := o.Purpose.Check(); err != nil {
+		return &OptionError{Field: "Purpose", Reason: err.Error(), Err: err}
+	}
+	for _, alias := range o.Aliases {
+		if err := o.Dialect.CheckToken(alias); err != nil {
+			return &OptionError{Field: "Aliases", Reason: err.Error(), Err: err}
+		}
+		if who, known := robots.KnownToken(alias); known {
+			return &OptionError{Field: "Aliases", Reason: fmt.Sprintf("%q is the name of %s: give former names of this crawler only", alias, who)}
+		}
+	}
+	return nil
+}
+
+// maxConcurrency is the largest Options.Concurrency. A machine has fewer sockets than that.
+const maxConcurrency = 1 << 16
+
+// checkWire reports invalid options about requests and their rate.
+func (o *Options) checkWire() error {
+	if o.Concurrency > maxConcurrency {
+		return &OptionError{Field: "Concurrency", Reason: fmt.Sprintf("is more than %d", maxConcurrency)}
+	}
+	if math.IsNaN(o.Rate) {
+		return &OptionError{Field: "Rate", Reason: "is no number"}
+	}
+	if err := fetch.CheckHeader(o.Header, false); err != nil {
+		return &OptionError{Field: "Header", Reason: err.Error(), Err: err}
+	}
+	if s := o.Signing; s.Key != nil || s.Agent != "" {
+		if _, err := identity.NewSigner(s.Key, s.Agent); err != nil {
+			return &OptionError{Field: "Signing", Reason: err.Error(), Err: err}
+		}
+	}
+	for i, to := range o.ConnectTo {
+		if err := to.Check(); err != nil {
+			return &OptionError{Field: "ConnectTo", Reason: fmt.Sprintf("at %d: %v", i, err), Err: err}
+		}
+	}
+	return nil
+}
+
+// checkReach returns an *OptionError if one of the seeds is on the public Internet and the
+// contact of the identity cannot be reached from there.
+func (o *Options) checkReach(seeds []frontier.Entry) error {
+	if o.Network != nil || len(o.ConnectTo) > 0 || !slices.ContainsFunc(seeds, isPublic) {
+		return nil
+	}
+	return o.Identity.checkReach()
+}
+
+// isPublic reports whether the host of a seed is a public address, or a domain other than the
+// reserved ones, such as example.org.
+func isPublic(e frontier.Entry) bool { return identity.IsPublic(e.URL.Host()) }
+
+// checkPrevious returns an *OptionError if the option Previous is invalid.
+func (o *Options) checkPrevious() error {
+	if o.Previous == "" || o.Dir == "" {
+		return nil
+	}
+	previous, err := filepath.Abs(o.Previous)
+	dir, err2 := filepath.Abs(o.Dir)
+	if err == nil && err2 == nil && previous == dir {
+		return &OptionError{Field: "Previous", Reason: "is the directory of this crawl: name that of the one before"}
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 package crawler
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
@@ -198,3 +200,22 @@ func (j *job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	}
 	return j.refusal(newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token, Aliases: j.opts.Aliases})) != ""
 }
+
+// printable returns s with its control characters percent-encoded, because a field of a WARC
+// record cannot hold them.
+func printable(s string) string {
+	if strings.IndexFunc(s, isControl) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if isControl(r) {
+			fmt.Fprintf(&b, "%%%02X", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

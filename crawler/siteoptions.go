@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -15,38 +13,6 @@ import (
 	"github.com/permesso-crawler/permesso/internal/places"
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
-
-// SiteOptions are the settings of one site: see Options.Site. The zero value means that the
-// site has no settings of its own.
-//
-// Settings that allow more requests than for other sites need a Reason. These are
-// AllowForbidden, and a budget (MaxPages, MaxBytes or MaxTime) that is larger than the one in
-// Options, or unlimited. No setting makes the pause of a site shorter, and only AllowForbidden
-// allows requests that are forbidden otherwise.
-type SiteOptions struct {
-	Delay time.Duration // least pause, from the end of a response; it has no effect if it is shorter than the pause that applies already
-
-	MaxPages int           // pages of the site, instead of MaxHostPages; 0: the same as MaxHostPages, -1: no limit
-	MaxBytes int64         // bytes of the answers of the site, instead of MaxHostBytes; 0: the same as MaxHostBytes, -1: no limit
-	MaxTime  time.Duration // total time of requests to the site, instead of MaxHostTime; 0: the same as MaxHostTime, -1: no limit
-
-	// Scope decides which pages of the site belong to the crawl, among those in Options.Scope;
-	// nil: all. Seeds and requisites (images, scripts ...) are fetched even outside of it, as
-	// with Options.Scope. The crawl never calls the method Admit of this scope. So the program
-	// must call Admit itself for a scope that needs roots, such as SamePrefix.
-	Scope   Scope
-	Exclude bool // the site gets no request, not even for robots.txt; Reason is written to the log
-
-	AllowForbidden bool // if robots.txt has the status 401, 402, 403 or 451, all requests to the site are allowed, as RFC 9309 says
-
-	// Header has header fields of requests to the site, which are added to those of Wire.Header
-	// or replace them. The fields that Wire.Header refuses are refused here, too, except
-	// Authorization and Cookie: with a Reason, the site gets them, for instance to crawl your
-	// own site before it is public. Their values are in no file and no log of the crawl.
-	Header http.Header
-
-	Reason string // why the site has settings of its own: written to the Logger and to crawl.log
-}
 
 // CheckSite returns the error with which a crawl with the options o would end if Options.Site
 // returned s for a site. The error is an *OptionError whose Site is empty.

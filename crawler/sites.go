@@ -7,11 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
-	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
@@ -143,64 +140,17 @@ func (s *sites) optedOut(u frontier.URL) (why string, err error) {
 	return why, a.err
 }
 
-// SiteLimits returns the limits of a site that Options.Site has set. A program that runs a job
-// must call it before the first request to a site, for instance as frontier.Options.Site. The
-// error is an *OptionError if the settings are not valid, or a *PanicError if Site has
-// panicked. After an error the program must end the crawl.
-func (j *job) SiteLimits(site frontier.Site) (frontier.SiteLimits, error) {
-	a, err := j.siteInForce(site)
-	if err != nil {
-		return frontier.SiteLimits{}, err
+// optedOut returns the result of Options.OptOut: why u must not be requested, or "". If OptOut
+// panics, the error is a *PanicError, which ends the crawl.
+func (o *Options) optedOut(u frontier.URL) (why string, err error) {
+	if o.OptOut != nil {
+		err = safely("OptOut", func() { why = o.OptOut(u) })
 	}
-	return frontier.SiteLimits{Delay: a.Delay, Max: frontier.Spent{Pages: a.MaxPages, Bytes: a.MaxBytes, Time: a.MaxTime}}, nil
+	return why, err
 }
 
-// siteWire returns the options of the fetcher for one site.
-func (j *job) siteWire(site frontier.Site) (fetch.SiteOptions, error) {
-	a, err := j.siteInForce(site)
-	if err != nil {
-		return fetch.SiteOptions{}, err
-	}
-	return fetch.SiteOptions{AllowForbidden: a.AllowForbidden, Header: a.Header}, nil
-}
-
-// siteInForce returns the settings of a site. It must be called before a request to the site.
-// If the site has settings of its own, or had some in an earlier run, the first call logs its
-// settings.
-func (j *job) siteInForce(site frontier.Site) (*siteAnswer, error) {
-	a := j.sites.of(site)
-	if a.err != nil {
-		return nil, a.err
-	}
-	if a != usualSite && a.logged.CompareAndSwap(false, true) {
-		return a, j.logSite(site, a)
-	}
-	return a, nil
-}
-
-// logSite writes the settings that a site has of its own to crawl.log and to the state, before
-// requests to the site are logged. If the site has none any more, but had some in an earlier
-// run, it writes that there are none.
-func (j *job) logSite(site frontier.Site, a *siteAnswer) error {
-	now := kept.OfSite{Own: j.opts.ownSettings(&a.SiteOptions), Reason: a.Reason}
-	notes := []string{"site:" + string(site)}
-	said := []any{"site", string(site)}
-	for _, own := range now.Own {
-		if own.Wider {
-			notes = append(notes, "allows:"+own.Name+"="+own.Value)
-			said = append(said, "allows", own.Name+"="+own.Value)
-		} else {
-			notes = append(notes, "own:"+own.Name+"="+own.Value)
-		}
-	}
-	if a.Reason != "" {
-		notes = append(notes, "reason:"+a.Reason)
-		j.opts.Logger.Info("a site has settings of its own", append(said, "reason", a.Reason)...)
-	}
-	db := j.db(site)
-	if db == nil || a.Exclude {
-		return nil
-	}
-	err := db.Put(kept.KeySite+string(site), now)
-	return errors.Join(err, db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes}))
+// bySite reports whether the decision to queue a link depends only on its site, among links of
+// one page with the same hop.
+func (o *Options) bySite() bool {
+	return o.OptOut == nil && o.Exclude == nil && o.Include == nil && o.Site == nil && scopeBySite(o.Scope)
 }

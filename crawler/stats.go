@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,14 +114,6 @@ type Stats struct {
 	Frontier frontier.Stats
 }
 
-// Stats returns the current figures. It may be called at any time, from any goroutine.
-func (c *Crawler) Stats() Stats {
-	if !c.running() {
-		return Stats{}
-	}
-	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats()}
-}
-
 // A Summary is the result of a run.
 type Summary struct {
 	Stats
@@ -164,61 +155,6 @@ func (s Summary) String() string {
 		text += fmt.Sprintf("; links not followed, %s: %d", r, s.SkippedLinks[r])
 	}
 	return text
-}
-
-// Summary returns the result of the run. It may be called after Run has returned, or after Idle
-// has returned true.
-func (c *Crawler) Summary() Summary {
-	if c.idle != nil && !c.running() {
-		return *c.idle
-	}
-	s := Summary{Stats: c.Stats()}
-	s.Sites = s.Frontier.Sites
-	c.mu.Lock()
-	s.End = c.end
-	c.mu.Unlock()
-	if !c.running() {
-		return s
-	}
-	s.Repeats, s.Traps = c.visits.repeats.list(), []Trap{}
-	for _, t := range c.visits.traps.List() {
-		s.Traps = append(s.Traps, Trap(t))
-	}
-	s.Waiting = c.unfinished()
-	for _, st := range s.Waiting {
-		s.NextAgain = earlier(s.NextAgain, st.NextAgain)
-		if st.Queued == 0 {
-			continue
-		}
-		if s.Left == nil {
-			s.Left = map[frontier.Code]int{}
-		}
-		s.Left[c.held(st).Code] += st.Queued
-	}
-	slices.SortFunc(s.Waiting, func(a, b frontier.SiteStatus) int {
-		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Site, b.Site))
-	})
-	return s
-}
-
-// Oldest returns the site and the start of the longest-running visit, for progress output. If a
-// site does not answer, or the handler does not return, Oldest shows for which site. ok is
-// false if no visit is running.
-func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
-	if !c.running() {
-		return "", time.Time{}, false
-	}
-	return c.visits.oldest()
-}
-
-// Longest returns, of the sites with queued URLs, the one that gets its next request last. It
-// is for progress output: the result says which site the run waits for, why, and until when.
-// Longest returns false if no site waits.
-func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
-	if !c.running() {
-		return frontier.SiteStatus{}, false
-	}
-	return c.frontier.Longest(now)
 }
 
 // A Trap is a place where links were refused because their URLs have the pattern of an endless
@@ -282,3 +218,104 @@ func (c *counts) rate() StatusRate {
 	defer c.mu.Unlock()
 	return c.recent.rate()
 }
+
+// SitemapCounts are the figures of the sitemaps of a run. A sitemap that counts in Named, but
+// neither in Read nor in Failed, was redirected, refused, out of scope or read by an earlier
+// run, or it is still queued. With SitemapsNone nothing is counted.
+type SitemapCounts struct {
+	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
+	Read   int // answers with a 2xx status, including those of seeds and pages that are sitemaps; a sitemap that is fetched again counts again
+	Failed int // sitemaps that ended with an error status (400 or more), or without an answer
+	URLs   int // URLs that sitemaps list, queued or not; URLs of other sitemaps in them are not counted
+	Empty  int // those sitemaps counted in Read that list nothing
+
+	FirstEmpty []EmptySitemap // the first sitemaps that list nothing, up to three
+}
+
+// An EmptySitemap is a sitemap that was fetched and lists nothing.
+type EmptySitemap struct {
+	URL    string
+	Reason string // "lists no URL" or "is no sitemap"
+}
+
+const (
+	// maxFirstEmpty is how many sitemaps without a URL a summary names.
+	maxFirstEmpty = 3
+	// maxNamedSitemaps is how many named sitemaps are remembered, so that each is counted once.
+	// If there are more, the others are counted each time they are named.
+	maxNamedSitemaps = 1 << 16
+)
+
+// A StatusRate is the current rate of a run per second, over the last seconds.
+type StatusRate struct {
+	Seconds  float64 `json:"seconds"` // length of the period: at most 30 seconds
+	Pages    float64 `json:"pages"`
+	Requests float64 `json:"requests"`
+	Bytes    float64 `json:"bytes"`
+}
+
+// sitemapTally counts the sitemaps of a run.
+type sitemapTally struct {
+	mu    sync.Mutex // guards all fields; used by visits of a sitemap, or of a page whose robots.txt names one
+	n     SitemapCounts
+	named map[uint64]struct{} // hashes of the keys of sitemaps that were named
+}
+
+func (t *sitemapTally) counts() SitemapCounts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.n
+	n.FirstEmpty = slices.Clone(n.FirstEmpty)
+	return n
+}
+
+// name counts sitemaps that a robots.txt or a sitemap index names. sums are the results of
+// sitemapSum for them.
+func (t *sitemapTally) name(sums []uint64) {
+	if len(sums) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.named == nil {
+		t.named = map[uint64]struct{}{}
+	}
+	for _, sum := range sums {
+		if _, known := t.named[sum]; known {
+			continue
+		}
+		t.n.Named++
+		if len(t.named) < maxNamedSitemaps {
+			t.named[sum] = struct{}{}
+		}
+	}
+}
+
+func (t *sitemapTally) fail() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n.Failed++
+}
+
+// read counts a sitemap that was fetched. urls is the number of URLs that the sitemap lists.
+// empty is its EmptySitemap.Reason, or "" if it lists anything. read returns how many empty
+// sitemaps were counted so far.
+func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := &t.n
+	n.Read++
+	n.URLs += urls
+	if empty == "" {
+		return n.Empty
+	}
+	n.Empty++
+	one := EmptySitemap{URL: u.String(), Reason: empty}
+	if len(n.FirstEmpty) < maxFirstEmpty && !slices.Contains(n.FirstEmpty, one) {
+		n.FirstEmpty = append(n.FirstEmpty, one)
+	}
+	return n.Empty
+}
+
+// A State is the state of a crawl.
+type State string

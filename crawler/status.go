@@ -13,9 +13,6 @@ import (
 // removed, but not if a field is added.
 const statusVersion = 3
 
-// A State is the state of a crawl.
-type State string
-
 // The states of a crawl. The last four are only returned by ReadStatus.
 const (
 	StateStarting State = "starting" // Run has not queued the seeds yet
@@ -73,14 +70,6 @@ type StatusRun struct {
 
 	SkippedLinks map[frontier.Code]int `json:"skipped_links,omitempty"`
 	SkippedURLs  map[frontier.Code]int `json:"skipped_urls,omitempty"`
-}
-
-// A StatusRate is the current rate of a run per second, over the last seconds.
-type StatusRate struct {
-	Seconds  float64 `json:"seconds"` // length of the period: at most 30 seconds
-	Pages    float64 `json:"pages"`
-	Requests float64 `json:"requests"`
-	Bytes    float64 `json:"bytes"`
 }
 
 // A StatusCrawl is the progress of a crawl over all runs. There is no estimate of its end,
@@ -342,4 +331,67 @@ func (s StatusSite) keepIf(kept **StatusSite, better func(*StatusSite) bool) {
 	if *kept == nil || better(*kept) {
 		*kept = &s
 	}
+}
+
+// Stats returns the current figures. It may be called at any time, from any goroutine.
+func (c *Crawler) Stats() Stats {
+	if !c.running() {
+		return Stats{}
+	}
+	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats()}
+}
+
+// Summary returns the result of the run. It may be called after Run has returned, or after Idle
+// has returned true.
+func (c *Crawler) Summary() Summary {
+	if c.idle != nil && !c.running() {
+		return *c.idle
+	}
+	s := Summary{Stats: c.Stats()}
+	s.Sites = s.Frontier.Sites
+	c.mu.Lock()
+	s.End = c.end
+	c.mu.Unlock()
+	if !c.running() {
+		return s
+	}
+	s.Repeats, s.Traps = c.visits.repeats.list(), []Trap{}
+	for _, t := range c.visits.traps.List() {
+		s.Traps = append(s.Traps, Trap(t))
+	}
+	s.Waiting = c.unfinished()
+	for _, st := range s.Waiting {
+		s.NextAgain = earlier(s.NextAgain, st.NextAgain)
+		if st.Queued == 0 {
+			continue
+		}
+		if s.Left == nil {
+			s.Left = map[frontier.Code]int{}
+		}
+		s.Left[c.held(st).Code] += st.Queued
+	}
+	slices.SortFunc(s.Waiting, func(a, b frontier.SiteStatus) int {
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Site, b.Site))
+	})
+	return s
+}
+
+// Oldest returns the site and the start of the longest-running visit, for progress output. If a
+// site does not answer, or the handler does not return, Oldest shows for which site. ok is
+// false if no visit is running.
+func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
+	if !c.running() {
+		return "", time.Time{}, false
+	}
+	return c.visits.oldest()
+}
+
+// Longest returns, of the sites with queued URLs, the one that gets its next request last. It
+// is for progress output: the result says which site the run waits for, why, and until when.
+// Longest returns false if no site waits.
+func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
+	if !c.running() {
+		return frontier.SiteStatus{}, false
+	}
+	return c.frontier.Longest(now)
 }

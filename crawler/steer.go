@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
 // The methods below control a running crawl. They may be called at any time, also before Run,
@@ -113,30 +115,6 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// whom parses the site or the host name of an order, and returns it in the form that the
-// frontier uses. The error is an *OptionError.
-func whom(of string) (string, error) {
-	if of == "" {
-		return "", nil
-	}
-	raw, isSite := of, strings.Contains(of, "://")
-	if !isSite {
-		raw = "http://" + of
-	}
-	u, err := frontier.ParseURL(raw)
-	switch {
-	case err != nil:
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shown(of), err), Err: err}
-	case u.String() != string(u.Site())+"/":
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shown(of), u.Site())}
-	case isSite:
-		return string(u.Site()), nil
-	case u.Site().Host() != strings.Trim(u.Site().Authority(), "[]"):
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q has a port: write http:// or https:// before it, or leave the port out for all of the host", of)}
-	}
-	return u.Site().Host(), nil
-}
-
 // order carries out an order and records it. A Pause of a paused run and a Resume of a running
 // one change nothing, and are not recorded.
 func (c *Crawler) order(o Order) error {
@@ -175,23 +153,6 @@ func (c *Crawler) order(o Order) error {
 	return c.write(o)
 }
 
-// obey makes the frontier f carry out an order, of this run or of an earlier one.
-func obey(f *frontier.Frontier, o Order) error {
-	switch o.Do {
-	case OrderPause, OrderResume:
-		return f.Allow(func(l *frontier.Limits) { l.Paused = o.Do == OrderPause })
-	case OrderSlow:
-		delay, err := time.ParseDuration(o.What)
-		if err != nil {
-			return err
-		}
-		return f.Slow(o.Of, delay)
-	case orderExclude:
-		return f.Exclude(o.Of, o.Reason)
-	}
-	return nil
-}
-
 // steer carries out the orders that were given before the frontier was open: those of earlier
 // runs that still apply, and those of this run.
 func (c *Crawler) steer() error {
@@ -223,4 +184,124 @@ func (c *Crawler) steer() error {
 		errs = append(errs, c.note(o))
 	}
 	return errors.Join(errs...)
+}
+
+// Allow changes the limits. It calls the function change with the limits that apply now. Until
+// Allow returns, no other call can change them. The function must not call methods of c. Allow
+// may be called at any time, from any goroutine, also from a Handler. The new limits apply from
+// the next visit on. If the crawl has already used more than a new limit allows, the run ends.
+// The new limits apply to this run only: the next run begins with the limits of its Options.
+//
+// If the error is nil, the old limits can no longer end the run. If the run has ended already,
+// the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
+// nothing is changed.
+func (c *Crawler) Allow(change func(*Limits)) error {
+	changed, err := c.allow(change)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	return c.tellLimits(changed)
+}
+
+// allow changes the limits of this node. It returns what the other nodes must be told.
+func (c *Crawler) allow(change func(*Limits)) (tell map[string]string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stop {
+		return nil, ErrEnded
+	}
+	l := c.limits
+	change(&l)
+	if err := l.check(&c.opts); err != nil {
+		return nil, err
+	}
+	if c.frontier != nil {
+		if err := c.frontier.Allow(c.put(l)); err != nil {
+			return nil, tooLate(err)
+		}
+	}
+	if c.join != nil {
+		tell = changed(c.limitTexts(c.limits), c.limitTexts(l))
+		c.unlisted.add(tell)
+	}
+	c.limits = l
+	c.arm()
+	return tell, nil
+}
+
+// limitTexts returns the limits as texts in the form of Setting.String, by their names.
+func (c *Crawler) limitTexts(l Limits) map[string]string {
+	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
+	l.as(&o)
+	texts := map[string]string{}
+	for _, s := range o.Settings() {
+		if slices.Contains(setting.Limits(), s.Name) {
+			texts[s.Name] = s.String()
+		}
+	}
+	return texts
+}
+
+// Orders returns the orders of earlier runs that still apply, and the last hundred of this run.
+// It may be called at any time, from any goroutine.
+func (c *Crawler) Orders() []Order {
+	var kept []Order
+	if c.running() {
+		kept = c.kept
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Concat(kept, c.orders)
+}
+
+// record adds an order, which was carried out already, to the orders of this run, and writes it
+// into the directory of the crawl.
+func (c *Crawler) record(o Order) error {
+	c.mu.Lock()
+	o, begun := c.enlist(o)
+	c.mu.Unlock()
+	if !begun {
+		return nil
+	}
+	return c.write(o)
+}
+
+// enlist adds an order, with the current time, to the orders of this run. It returns the order
+// with that time, and whether the frontier is open. If it is not open, steer carries the order
+// out later. The caller holds mu.
+func (c *Crawler) enlist(o Order) (Order, bool) {
+	o.Time = time.Now()
+	if c.frontier == nil {
+		c.unheard = append(c.unheard, o)
+	}
+	c.list(o)
+	return o, c.frontier != nil
+}
+
+// write writes an order into the directory of the crawl. It returns ErrEnded if the directory
+// is closed: the run has ended, so the order has changed nothing.
+func (c *Crawler) write(o Order) error {
+	return c.whileOpen(func() error { return c.note(o) })
+}
+
+// note is like write, but does not check whether the directory is open.
+func (c *Crawler) note(o Order) error {
+	if c.db == nil {
+		return nil
+	}
+	notes := []string{"order:" + o.Do}
+	for _, n := range []struct{ key, value string }{{"of", o.Of}, {"what", o.What}, {"why", o.Reason}} {
+		if n.value != "" {
+			notes = append(notes, n.key+":"+n.value)
+		}
+	}
+	err := c.db.Log().Write(&crawllog.Line{Time: o.Time, Size: -1, URL: crawllog.RunURL, Annotations: notes})
+	key := ""
+	switch o.Do {
+	case orderLift: // the other nodes have read the order when they began, and keep it
+		return err
+	case OrderSlow, orderExclude:
+		key = keyOrder + o.Do + " " + o.Of
+	}
+	return errors.Join(err, c.tell(key, o, told{Order: &o}))
 }

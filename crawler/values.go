@@ -95,16 +95,6 @@ func scopes(to *Scope) choice[Scope] {
 		of: func(word string) Scope { return known[word]() }, word: scopeName}
 }
 
-func scopeName(s Scope) string {
-	if s == nil {
-		s = SameHost()
-	}
-	if named, ok := s.(fmt.Stringer); ok {
-		return named.String()
-	}
-	return fmt.Sprintf("%T", s)
-}
-
 func dialects(to *robots.Dialect) choice[robots.Dialect] {
 	c := choice[robots.Dialect]{to: to, word: robots.Dialect.String}
 	for _, d := range []robots.Dialect{robots.RFC9309, robots.Google, robots.Koster1996} {
@@ -211,13 +201,6 @@ func (d directory) Set(text string) error {
 // outputs are names of outputs, separated by commas. If the slice is empty, nothing is written;
 // if it is nil, the default outputs are.
 type outputs struct{ to *[]Output }
-
-var (
-	outputNames  = []Output{OutputWARC, OutputPages, OutputBodies, OutputLinks}
-	usualOutputs = []Output{OutputWARC, OutputPages}
-)
-
-const noOutput = "none"
 
 func (outputs) IsList() bool { return true }
 
@@ -449,3 +432,30 @@ func sameRuleNames() (names []string) {
 	}
 	return names
 }
+
+// lifts reports whether Options.Lift revokes an order of an earlier run. Only LiftAll revokes
+// an order for all sites.
+func (o *Options) lifts(was Order) bool {
+	return slices.ContainsFunc(o.Lift, func(of string) bool {
+		name, err := whom(of)
+		return of == LiftAll || err == nil && name != "" && name == was.Of
+	})
+}
+
+// checkLift returns an *OptionError for an entry of Options.Lift that is not a site, a host or
+// LiftAll.
+func (o *Options) checkLift() error {
+	for _, of := range o.Lift {
+		var wrong *OptionError
+		if _, err := whom(of); of != LiftAll && errors.As(err, &wrong) {
+			return &OptionError{Field: "Lift", Reason: wrong.Reason, Err: err}
+		}
+		if strings.TrimSpace(of) == "" {
+			return &OptionError{Field: "Lift", Reason: "is empty: name a site, a host, or " + LiftAll}
+		}
+	}
+	return nil
+}
+
+// LiftAll in Options.Lift revokes all orders.
+const LiftAll = "all"

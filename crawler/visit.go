@@ -3,7 +3,10 @@ package crawler
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/permesso-crawler/permesso/fetch"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -105,14 +108,6 @@ func (j *job) request(ctx context.Context, turn *frontier.Turn, known fetch.Vali
 	}
 	j.forgive(&res)
 	return res, err
-}
-
-// maxBody calls Options.MaxBody. A panic in it ends the crawl: the visit returns it as an error.
-func (j *job) maxBody(x *fetch.Exchange) (most int64) {
-	if err := safely("MaxBody", func() { most = j.opts.MaxBody(x) }); err != nil {
-		j.panicked.Store(&err)
-	}
-	return most
 }
 
 // settleAnswer returns the answer from which a page is made. It is the server's answer, or,
@@ -315,4 +310,49 @@ func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate
 		return fate, err
 	}
 	return fate, errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
+}
+
+// visited calls OnVisit at the end of a visit, when the site already is free for its next
+// visit.
+func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
+	if j.opts.OnVisit == nil {
+		return nil
+	}
+	v := Visited{Entry: e, Fate: fate}
+	for _, x := range res.Exchanges {
+		r := Request{URL: x.URL, Robots: x.Robots, Status: x.Status, Bytes: x.WireBytes, Started: x.Started, Took: x.Ended.Sub(x.Started)}
+		if !x.FirstByte.IsZero() {
+			r.TTFB = x.FirstByte.Sub(x.Started)
+		}
+		if x.Err != nil {
+			r.Err = x.Err
+		}
+		v.Requests = append(v.Requests, r)
+	}
+	return safely("OnVisit", func() { j.opts.OnVisit(v) })
+}
+
+// forgive makes a failed request no failure of the site, if it failed while this node had no lease:
+// the node sends nothing then. The URL is handed out again.
+func (j *job) forgive(res *fetch.Result) {
+	c, o := j.deps.cluster, &res.Outcome
+	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble {
+		return
+	}
+	refused := func(x *fetch.Exchange) bool { return x.Err != nil && errors.Is(x.Err, errLease) }
+	if c.May() && !slices.ContainsFunc(res.Exchanges, refused) {
+		return
+	}
+	*o = frontier.Outcome{Again: true, Request: o.Request}
+}
+
+// bodySum returns a hash of the body of a page. If the crawl has digests of bodies, it hashes
+// the digest; otherwise it hashes the body itself, because it would take far longer to compute
+// the digest (SHA-1) first. The seed is secret, so that nobody can write pages whose hashes
+// collide.
+func (j *job) bodySum(p *Page) uint64 {
+	if j.digests {
+		return xxh3.HashStringSeed(p.digest(), j.sumSeed)
+	}
+	return xxh3.HashSeed(p.Body, j.sumSeed)
 }

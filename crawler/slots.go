@@ -1,0 +1,155 @@
+package crawler
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler/extract"
+	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/store"
+)
+
+// findings are the links that a visit has found on its page. Their memory is reused for another
+// page.
+type findings struct {
+	seen    map[string]struct{} // keys (URL.Key) of all links
+	leads   map[string]struct{} // keys of links that were refused as links to pages; if the page also shows the URL as a requisite (an image, a script ...), the URL may still be queued
+	marked  map[string]struct{} // keys of links that are marked nofollow
+	entries []frontier.Entry
+	tagged  []frontier.Entry // those of entries to which the handler gave a tag
+}
+
+// maxFindings is the largest number of links for which clear keeps the memory. After a page
+// with more links, clear allocates new memory.
+const maxFindings = 1024
+
+func newFindings() *findings {
+	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}, marked: map[string]struct{}{}}
+}
+
+// clear removes the data of the last page.
+func (f *findings) clear() {
+	if len(f.seen) > maxFindings {
+		*f = *newFindings()
+		return
+	}
+	clear(f.seen)
+	clear(f.leads)
+	clear(f.marked)
+	clear(f.entries)
+	clear(f.tagged)
+	f.entries, f.tagged = f.entries[:0], f.tagged[:0]
+}
+
+// A slot is a worker slot. It has the data of one visit. No other visit uses it until that
+// visit has ended.
+type slot struct {
+	number int       // number of the slot in crawl.log
+	db     *store.DB // the storage of the visit; nil: none
+
+	site  frontier.Site // site of the visit; empty while the slot is free
+	since time.Time
+	nth   int // the visit is the nth visit of the run
+}
+
+// slots hands out worker slots in turn, so that the slot numbers in crawl.log show the order of
+// visits. In the crawl.log of Heritrix this column has the numbers of threads.
+type slots struct {
+	most int // usual number of slots; there are more if more visits run at once
+
+	mu     sync.Mutex // guards the fields below, and the fields site, since and nth of all slots
+	all    []*slot
+	visits int
+}
+
+// take returns a free slot for a visit: the one that has been free for longest.
+func (d *slots) take(site frontier.Site) *slot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var one *slot
+	for _, o := range d.all {
+		if o.site == "" && (one == nil || o.nth < one.nth) {
+			one = o
+		}
+	}
+	if one == nil || len(d.all) < d.most {
+		one = &slot{number: len(d.all)}
+		d.all = append(d.all, one)
+	}
+	d.visits++
+	one.site, one.since, one.nth = site, time.Now(), d.visits
+	return one
+}
+
+func (d *slots) leave(one *slot) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	one.site = ""
+}
+
+// A scratch is memory for the page of a visit and its links, which later visits reuse.
+type scratch struct {
+	found *findings
+	own   Page           // the page of the visit, if it is not passed to the program
+	links []extract.Link // memory for the links of own
+}
+
+// scratches has scratch values that are not in use. A pool gives out the value that was used
+// last, which is likely to be still in the processor's cache.
+var scratches = sync.Pool{New: func() any { return &scratch{found: newFindings()} }}
+
+// maxScratch is the most links for which a pooled scratch keeps memory.
+const maxScratch = 1 << 10
+
+// page returns the Page that the visit fills. If programmed is true, it is a new one, because
+// the program may keep it.
+func (p *scratch) page(programmed bool) *Page {
+	if programmed {
+		return new(Page)
+	}
+	p.own.html.Links = p.links
+	return &p.own
+}
+
+// clear removes the data of the visit from p, after the visit has ended.
+func (p *scratch) clear() {
+	p.found.clear()
+	if links := p.own.html.Links; cap(links) > 0 && cap(links) <= maxScratch {
+		clear(links)
+		p.links = links[:0]
+	}
+	p.own = Page{}
+}
+
+// oldest returns the site and the start of the longest-running visit.
+func (d *slots) oldest() (site frontier.Site, since time.Time, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.all {
+		if one.site != "" && (!ok || one.since.Before(since)) {
+			site, since, ok = one.site, one.since, true
+		}
+	}
+	return site, since, ok
+}
+
+// A runningVisit is a visit that has not ended.
+type runningVisit struct {
+	site  frontier.Site
+	since time.Time
+}
+
+// running returns the n running visits that began first, the first of them first.
+func (d *slots) running(n int) (all []runningVisit) {
+	d.mu.Lock()
+	for _, one := range d.all {
+		if one.site != "" {
+			all = append(all, runningVisit{one.site, one.since})
+		}
+	}
+	d.mu.Unlock()
+	slices.SortFunc(all, func(a, b runningVisit) int { return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.site, b.site)) })
+	return all[:min(n, len(all))]
+}
