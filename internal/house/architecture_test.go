@@ -1,4 +1,4 @@
-package permesso
+package house
 
 import (
 	"go/ast"
@@ -280,7 +280,7 @@ func declarations(t *testing.T) map[string][]declaration {
 		for _, decl := range file.Decls {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:
-				add(receiver(file, d), d.Name.Name, d.Body, false)
+				add(receiverName(file, d), d.Name.Name, d.Body, false)
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
 					switch s := spec.(type) {
@@ -304,8 +304,8 @@ func declarations(t *testing.T) map[string][]declaration {
 	return found
 }
 
-// receiver returns the type of a method, or the package of a function.
-func receiver(file *ast.File, f *ast.FuncDecl) string {
+// receiverName returns the type of a method, or the package of a function.
+func receiverName(file *ast.File, f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return file.Name.Name
 	}

@@ -1,4 +1,4 @@
-package permesso_test
+package house
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func TestTheExportedNamesAreThoseListed(t *testing.T) {
 				t.Errorf("gone: %s", line)
 			}
 		}
-		t.Errorf("%s lists other names: if the change is meant, run go test . -run ExportedNames -rewrite, and add it to CHANGELOG.md", apiFile)
+		t.Errorf("%s lists other names: if the change is meant, run go test ./internal/house -run ExportedNames -rewrite, and add it to CHANGELOG.md", apiFile)
 	}
 	if names > mostExported || names < mostExported-20 {
 		t.Errorf("%d names are exported, mostExported is %d", names, mostExported)

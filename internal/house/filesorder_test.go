@@ -1,4 +1,4 @@
-package permesso_test
+package house
 
 import (
 	"go/ast"

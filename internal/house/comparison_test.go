@@ -1,4 +1,4 @@
-package permesso
+package house
 
 import (
 	"os"
