@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/audit"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/spf13/cobra"
@@ -225,7 +226,7 @@ func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 			return err
 		}
 	}
-	o := audit.Options{Temp: f.temp}
+	o := audit.Options{Temp: f.temp, Gauge: new(gauge.Gauge)}
 	if f.accessLog != "" {
 		done, err := p.serverLog(f, &o)
 		if err != nil {
@@ -236,7 +237,7 @@ func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 	if len(dirs) == 1 {
 		var r *audit.Report
 		var err error
-		p.meanwhile(reading("audit", dirs[0]), func() { r, err = audit.Dir(dirs[0], o) })
+		p.meanwhile(reading("audit", dirs[0], o.Gauge), func() { r, err = audit.Dir(dirs[0], o) })
 		if err != nil {
 			return auditError(f, dirs[0], err)
 		}
@@ -245,7 +246,7 @@ func (p *program) auditDirs(f *auditFlags, dirs []string) error {
 	var all []*audit.Report
 	var joint *audit.Joint
 	var err error
-	p.meanwhile(reading("audit", strings.Join(dirs, ", ")), func() { all, joint, err = audit.Together(dirs, o) })
+	p.meanwhile(reading("audit", strings.Join(dirs, ", "), o.Gauge), func() { all, joint, err = audit.Together(dirs, o) })
 	var of *audit.DirError
 	if errors.As(err, &of) {
 		return auditError(f, of.Dir, err)
@@ -397,7 +398,7 @@ func (p *program) auditSite(f *auditFlags, dir string) error {
 	}
 	s := show.NewSite(p.lines(), host, f.json)
 	var r *audit.Report
-	err = p.whileQuiet(reading("audit", dir), func(out io.Writer) (err error) {
+	err = p.whileQuiet(reading("audit", dir, nil), func(out io.Writer) (err error) {
 		s.W.W = out
 		r, err = audit.Dir(dir, audit.Options{Temp: f.temp, Site: host, Request: s.Request, Copy: s.Copy, Violation: s.Violation})
 		return err

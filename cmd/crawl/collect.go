@@ -84,7 +84,7 @@ func (p *program) collectFrom(ctx context.Context, state store.State, dirs []str
 		return errors.New("this state is not that of several machines")
 	}
 	var done collected
-	p.patiently(ctx, reading("collect", strings.Join(dirs, ", ")), func(ctx context.Context) {
+	p.patiently(ctx, "collect", strings.Join(dirs, ", "), func(ctx context.Context) {
 		done, err = collector.Collect(ctx, dirs, into, f.moved)
 	})
 	if errors.Is(err, fs.ErrExist) {

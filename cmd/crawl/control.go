@@ -142,7 +142,7 @@ type queryAsk struct {
 func (p *program) look(q query, state, dir string) error {
 	of := *p
 	of.columns, of.colours = p.width(), terminal.Colours(p.out)
-	return p.whileQuiet(reading(q.name(), cmp.Or(dir, state)), func(to io.Writer) error {
+	return p.whileQuiet(reading(q.name(), cmp.Or(dir, state), nil), func(to io.Writer) error {
 		of.out = to
 		if state == "" && !nodes.Is(dir) {
 			return of.lookAt(context.Background(), q, dir)

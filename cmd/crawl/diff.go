@@ -243,7 +243,7 @@ func (p *program) diff(ctx context.Context, f *diffFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	return p.whileQuiet(reading("diff", was+" and "+is), func(to io.Writer) error {
+	return p.whileQuiet(reading("diff", was+" and "+is, nil), func(to io.Writer) error {
 		of := *p
 		out := bufio.NewWriterSize(to, 64<<10)
 		of.out = out

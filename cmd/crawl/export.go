@@ -25,6 +25,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export"
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/series"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/internal/wacz"
@@ -428,8 +429,10 @@ func (p *program) tell(s *exported, out *output.Target, f func() (int64, error))
 		return 0, err
 	}
 	var n int64
-	p.meanwhile(func(time.Duration) string {
-		return fmt.Sprintf("export: %s read of %s, %s written", say.Size(s.read()), say.Size(whole), say.Size(out.Size()))
+	p.meanwhile(func(took time.Duration) string {
+		var g gauge.Gauge
+		g.Set(s.read(), whole)
+		return fmt.Sprintf("export: %s; %s written", far(&g, took), say.Size(out.Size()))
 	}, func() { n, err = f() })
 	return n, err
 }

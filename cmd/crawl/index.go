@@ -38,7 +38,7 @@ func (p *program) index(ctx context.Context, dir string) error {
 	damaged := 0
 	var done store.Indexed
 	var err error
-	p.patiently(ctx, reading("index", dir), func(ctx context.Context) {
+	p.patiently(ctx, "index", dir, func(ctx context.Context) {
 		done, err = store.MakeIndex(ctx, dir, func(problem error) {
 			if damaged++; damaged <= say.MaxProblems {
 				p.note("%v", problem)

@@ -11,6 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/terminal"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 )
 
 // meanwhile calls f. If f takes long, meanwhile prints the result of far now and then, unless
@@ -48,11 +49,39 @@ func interrupted(err error) error {
 	return exit.With(exit.Forced, errors.New("interrupted: nothing was changed; the same command begins again"))
 }
 
-// reading returns the text that is printed while dir is read.
-func reading(what, dir string) func(time.Duration) string {
+// reading returns the text that is printed while dir is read. If g is not nil, the text also says
+// how much of the files was read, and how long the rest will take.
+func reading(what, dir string, g *gauge.Gauge) func(time.Duration) string {
 	return func(took time.Duration) string {
-		return fmt.Sprintf("%s: reading %s for %s", what, dir, say.Short(took))
+		text := fmt.Sprintf("%s: reading %s for %s", what, dir, say.Short(took))
+		if g == nil {
+			return text
+		}
+		if how := far(g, took); how != "" {
+			text += ": " + how
+		}
+		return text
 	}
+}
+
+// far returns how much of the files was read, and how long the rest will take at the same speed.
+// It returns "" if it is not known how much there is to read. took is the time since the beginning.
+func far(g *gauge.Gauge, took time.Duration) string {
+	read, whole := g.Far()
+	left, known := g.Left(took)
+	switch {
+	case whole == 0:
+		return ""
+	case read == whole:
+		return fmt.Sprintf("all of %s read, now sorting and comparing", say.Size(whole))
+	case !known:
+		return fmt.Sprintf("%s to read", say.Size(whole))
+	}
+	round := time.Second
+	if left > time.Minute {
+		round = 10 * time.Second
+	}
+	return fmt.Sprintf("%s of %s, about %v left", say.Size(read), say.Size(whole), max(left.Round(round), time.Second))
 }
 
 // A counted writer counts what was written.

@@ -222,7 +222,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, named []string, f
 	}
 	if f.dryRun || !f.yes {
 		var planned store.Purged
-		p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { planned, err = purging.Plan(ctx) })
+		p.patiently(ctx, "purge", dir, func(ctx context.Context) { planned, err = purging.Plan(ctx) })
 		if err != nil {
 			return interrupted(err)
 		}
@@ -234,7 +234,7 @@ func (p *program) optOutPurge(ctx context.Context, dir string, named []string, f
 		}
 	}
 	var done store.Purged
-	p.patiently(ctx, reading("purge", dir), func(ctx context.Context) { done, err = purging.Run(ctx) })
+	p.patiently(ctx, "purge", dir, func(ctx context.Context) { done, err = purging.Run(ctx) })
 	if err != nil {
 		return interrupted(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
@@ -92,11 +93,12 @@ func privateKey(flag, path string) (ed25519.PrivateKey, error) {
 
 // patiently calls f with a context that the first interrupt cancels. A second interrupt ends
 // the process. If f takes long, patiently prints the result of far.
-func (p *program) patiently(ctx context.Context, far func(time.Duration) string, f func(context.Context)) {
+func (p *program) patiently(ctx context.Context, what, dir string, f func(context.Context)) {
 	ctx, stop := signal.NotifyContext(ctx, stopSignals()...)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	p.meanwhile(far, func() { f(ctx) })
+	g := new(gauge.Gauge)
+	p.meanwhile(reading(what, dir, g), func() { f(gauge.With(ctx, g)) })
 }
 
 func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir string) error {
@@ -109,7 +111,7 @@ func (p *program) writeProvenance(ctx context.Context, f *provenanceFlags, dir s
 		return err
 	}
 	var res *provenance.Result
-	p.patiently(ctx, reading("provenance", dir), func(ctx context.Context) { res, err = provenance.Write(ctx, dir, o) })
+	p.patiently(ctx, "provenance", dir, func(ctx context.Context) { res, err = provenance.Write(ctx, dir, o) })
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (p *program) verifyProvenance(ctx context.Context, f *provenanceFlags, dir 
 		}
 	}
 	var v *provenance.Verified
-	p.patiently(ctx, reading("provenance", dir), func(ctx context.Context) { v, err = provenance.Verify(ctx, dir, c) })
+	p.patiently(ctx, "provenance", dir, func(ctx context.Context) { v, err = provenance.Verify(ctx, dir, c) })
 	switch {
 	case errors.Is(err, provenance.ErrNone):
 		return exit.Usagef("there is no %s in %s: crawl provenance %s writes it", provenance.File, dir, dir)
@@ -241,7 +243,7 @@ func (p *program) record(ctx context.Context, c *crawler.Crawler, opts crawler.O
 	o := provenance.Options{Key: r.key, OptOut: opts.OptOut, Kept: true}
 	var res *provenance.Result
 	var err error
-	p.patiently(ctx, reading("provenance", opts.Dir), func(ctx context.Context) { res, err = provenance.Write(ctx, opts.Dir, o) })
+	p.patiently(ctx, "provenance", opts.Dir, func(ctx context.Context) { res, err = provenance.Write(ctx, opts.Dir, o) })
 	var damaged *store.DamagedError
 	switch {
 	case errors.As(err, &damaged):

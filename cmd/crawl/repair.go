@@ -85,13 +85,13 @@ func (p *program) repair(ctx context.Context, dir string, f repairFlags) (err er
 		}
 	}
 	var r *store.Repair
-	p.patiently(ctx, reading("repair", dir), func(ctx context.Context) {
+	p.patiently(ctx, "repair", dir, func(ctx context.Context) {
 		r, err = store.NewRepair(ctx, dir, store.RepairOptions{
 			Moved: f.moved, Temp: f.temp, Writer: crawler.ArchiveWriter,
 			Beside: seal.Files(),
 		})
 		if err == nil && r.Sound {
-			if err = seal.Mend(dir, f.moved, r); err != nil {
+			if err = seal.Mend(ctx, dir, f.moved, r); err != nil {
 				err = errors.Join(err, r.Discard())
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/internal/store"
@@ -85,7 +86,10 @@ func (p *program) report(ctx context.Context, f *reportFlags, dir string) error 
 	}
 	var r *report.Report
 	var err error
-	p.meanwhile(reading("report", dir), func() { r, err = report.Dir(ctx, dir, report.Options{Temp: f.temp, Since: f.since, Near: f.near}) })
+	g := new(gauge.Gauge)
+	p.meanwhile(reading("report", dir, g), func() {
+		r, err = report.Dir(gauge.With(ctx, g), dir, report.Options{Temp: f.temp, Since: f.since, Near: f.near})
+	})
 	if errors.Is(err, report.ErrNoArchive) {
 		return exit.Usagef("--near-duplicates: %w: crawl with --output warc,jsonl", err)
 	}

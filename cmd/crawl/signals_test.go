@@ -124,7 +124,7 @@ func TestWhileQuiet(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var out, said strings.Builder
 			failed := errors.New("failed")
-			err := (&program{out: &out, err: &said}).whileQuiet(reading("list", "a.crawl"), func(out io.Writer) error {
+			err := (&program{out: &out, err: &said}).whileQuiet(reading("list", "a.crawl", nil), func(out io.Writer) error {
 				for range 61 {
 					if c.wrote {
 						fmt.Fprintln(out, "a line")
@@ -146,11 +146,11 @@ func TestMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder
 		p := &program{err: &said}
-		p.meanwhile(reading("verify", "a.crawl"), func() { time.Sleep(29 * time.Second) })
+		p.meanwhile(reading("verify", "a.crawl", nil), func() { time.Sleep(29 * time.Second) })
 		if said.Len() > 0 {
 			t.Errorf("said %q", said.String())
 		}
-		p.meanwhile(reading("verify", "a.crawl"), func() { time.Sleep(31 * time.Second) })
+		p.meanwhile(reading("verify", "a.crawl", nil), func() { time.Sleep(31 * time.Second) })
 		if want := "crawl: verify: reading a.crawl for 30s\n"; said.String() != want {
 			t.Errorf("said %q, want %q", said.String(), want)
 		}

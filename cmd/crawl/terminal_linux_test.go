@@ -311,7 +311,7 @@ func TestNothingIsSaidBetweenLinesThatCome(t *testing.T) {
 	term := newTerminal(t, 80, "")
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		err := (&program{out: term.File, err: &said}).whileQuiet(reading("list", "a.crawl"), func(out io.Writer) error {
+		err := (&program{out: term.File, err: &said}).whileQuiet(reading("list", "a.crawl", nil), func(out io.Writer) error {
 			for range 65 {
 				fmt.Fprintln(out, "a line")
 				time.Sleep(time.Second)

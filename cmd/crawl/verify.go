@@ -20,6 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seal"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/provenance"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/spf13/cobra"
@@ -27,8 +28,9 @@ import (
 
 // verifyFlags are the flags of crawl verify.
 type verifyFlags struct {
-	json, moved, here bool
-	temp              string
+	json, moved   bool
+	here, counted bool // for the child process
+	temp          string
 }
 
 func (p *program) verifyCommand() *cobra.Command {
@@ -65,6 +67,9 @@ Some WARC files were moved to another disk:
 			if crawldir.Newest(args[0]) != "" || !crawldir.Exists(filepath.Join(args[0], store.StateFile)) && store.Remains(args[0]) == "" {
 				return crawldir.NoCrawl(args[0])
 			}
+			if f.here && f.counted {
+				return p.counting(cmd.Context(), func(ctx context.Context) error { return p.verify(ctx, args[0], f) })
+			}
 			if f.here {
 				return p.verify(cmd.Context(), args[0], f)
 			}
@@ -76,8 +81,11 @@ Some WARC files were moved to another disk:
 	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose: list them")
 	flags.StringVar(&f.temp, "temp", "", "`directory` for temporary files, some 300 bytes a URL (default: the system's)")
 	flags.BoolVar(&f.here, "in-process", false, "do not start a child process")
-	if err := flags.MarkHidden("in-process"); err != nil {
-		panic(err)
+	flags.BoolVar(&f.counted, "counted", false, "say on standard error how much was read, for the parent process")
+	for _, name := range []string{"in-process", "counted"} {
+		if err := flags.MarkHidden(name); err != nil {
+			panic(err)
+		}
 	}
 	return cmd
 }
@@ -109,14 +117,17 @@ func (p *program) verifyApart(dir string, f verifyFlags, most time.Duration) err
 			return err
 		}
 	}
-	args := []string{"verify", "--in-process", "--temp", f.temp, "--json=" + strconv.FormatBool(f.json), "--moved=" + strconv.FormatBool(f.moved), "--", dir}
+	args := []string{"verify", "--in-process", "--counted", "--temp", f.temp, "--json=" + strconv.FormatBool(f.json), "--moved=" + strconv.FormatBool(f.moved), "--", dir}
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	child := exec.CommandContext(ctx, self, args...)
 	child.WaitDelay = time.Second
 	var said limited
-	child.Stdout, child.Stderr = p.out, &said
-	p.meanwhile(reading("verify", dir), func() { err = child.Run() })
+	g := new(gauge.Gauge)
+	counts := &countReader{g: g, rest: &said}
+	child.Stdout, child.Stderr = p.out, counts
+	p.meanwhile(reading("verify", dir, g), func() { err = child.Run() })
+	counts.end()
 	var ended *exec.ExitError
 	switch {
 	case err == nil:
@@ -201,7 +212,7 @@ func (p *program) verify(ctx context.Context, dir string, f verifyFlags) error {
 			v.Problems++
 			found(problem)
 		}}
-		if before, err = seal.Run(); err != nil {
+		if before, err = seal.Run(ctx); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
 )
@@ -32,6 +33,7 @@ type Options struct {
 	Request   func(Request) error    // called for each request to Site, in order
 	Copy      func(Copy) error       // called for each stored robots.txt of Site, after all requests
 	Server    *ServerLog             // the access log of a server that was crawled, to be compared with crawl.log; may be nil
+	Gauge     *gauge.Gauge           // counts what Dir reads of the log; may be nil
 	Quit      func() error           // called from time to time while Dir reads the log; if it returns an error, the audit ends; may be nil
 
 	mark  func(kind byte, name string, t trace) error // for Together: called for each request to a host or an address that other crawls may use

@@ -30,7 +30,7 @@ func Dir(dir string, o Options) (*Report, error) {
 	}
 	defer r.Close()
 	name := filepath.Join(dir, store.LogFile)
-	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries, Log: func() (io.ReadCloser, error) { return openLog(name, o.Quit) }, Robots: r.Snapshots}
+	c := Crawl{Name: name, Killed: r.Unclean(), Committed: r.LastCommit(), Sites: r.Names(), Entries: r.Entries, Log: func() (io.ReadCloser, error) { return openLog(name, o) }, Robots: r.Snapshots}
 	c.Written, c.Sum = r.LogMark()
 	id, settings, err := kept.Asked(r)
 	if err != nil {
@@ -40,6 +40,7 @@ func Dir(dir string, o Options) (*Report, error) {
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		return nil, &store.DamagedError{Path: name, Err: errors.New("it is missing, and without it nothing can be proven")}
 	}
+	o.Gauge.Expect(name, name) // it is read for the runs, and again for the requests
 	if c.UserAgents, err = agents(filepath.Join(dir, store.ArchiveDir)); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,8 @@ func Dir(dir string, o Options) (*Report, error) {
 
 // A quitting reader fails if its function returns an error.
 type quitting struct {
-	*os.File
+	io.Reader
+	io.Closer
 	quit func() error
 }
 
@@ -56,15 +58,19 @@ func (q quitting) Read(p []byte) (int, error) {
 	if err := q.quit(); err != nil {
 		return 0, err
 	}
-	return q.File.Read(p)
+	return q.Reader.Read(p)
 }
 
-func openLog(name string, quit func() error) (io.ReadCloser, error) {
+func openLog(name string, o Options) (io.ReadCloser, error) {
 	file, err := os.Open(name)
-	if err != nil || quit == nil {
-		return file, err
+	if err != nil {
+		return nil, err
 	}
-	return quitting{file, quit}, nil
+	quit := o.Quit
+	if quit == nil {
+		quit = func() error { return nil }
+	}
+	return quitting{o.Gauge.Reader(file), file, quit}, nil
 }
 
 // agents returns the different User-Agents in the first records of the WARC files. It ignores

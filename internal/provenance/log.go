@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
@@ -54,7 +55,7 @@ func (w *writer) readLog() (err error) {
 		return err
 	}
 	defer file.Close()
-	if err := crawllog.Sift(file, r.line, r.other); err != nil {
+	if err := crawllog.Sift(gauge.Of(w.ctx).Reader(file), r.line, r.other); err != nil {
 		return err
 	}
 	if err := r.hosts.figures(&w.Figures); err != nil {

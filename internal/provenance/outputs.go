@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -24,6 +25,19 @@ func outputNames() []string {
 	return []string{
 		store.StateFile, store.LogFile, store.PagesFile, store.LinksFile, store.IndexFile, "index.part",
 		"job.yaml", "seeds.txt", "snapshot.json",
+	}
+}
+
+// expect adds what Write will read to what the gauge of its context expects. With Options.Kept,
+// digests are computed of few files, and these are not counted.
+func (w *writer) expect() {
+	names := []string{store.LogFile, store.PagesFile}
+	if !w.Kept {
+		archive, _ := archiveNames(w.dir) // readOutputs reports the error
+		names = slices.Concat(names, outputNames(), archive)
+	}
+	for _, name := range names {
+		gauge.Of(w.ctx).Expect(filepath.Join(w.dir, filepath.FromSlash(name)))
 	}
 }
 
@@ -183,7 +197,7 @@ func digestFile(ctx context.Context, path, name string, first int64) (Output, ui
 	}
 	defer file.Close()
 	sha, crc := sha256.New(), crc32.New(castagnoli)
-	in, block := &contextReader{ctx, file}, make([]byte, 1<<20)
+	in, block := gauge.Of(ctx).Reader(&contextReader{ctx, file}), make([]byte, 1<<20)
 	n, err := io.CopyBuffer(io.MultiWriter(sha, crc), io.LimitReader(in, first), block)
 	if err == nil {
 		var more int64

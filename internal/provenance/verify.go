@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -136,6 +137,11 @@ func (v *Verified) differs(file, format string, args ...any) {
 // looks for files of a crawl that are not listed.
 func (v *Verified) files(ctx context.Context, dir string) error {
 	known := map[string]bool{}
+	for _, o := range v.Provenance.Outputs {
+		if filepath.IsLocal(filepath.FromSlash(o.Name)) {
+			gauge.Of(ctx).Expect(filepath.Join(dir, filepath.FromSlash(o.Name)))
+		}
+	}
 	for _, o := range v.Provenance.Outputs {
 		known[o.Name] = true
 		if !filepath.IsLocal(filepath.FromSlash(o.Name)) {

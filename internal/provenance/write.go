@@ -23,6 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/audit"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/outfile"
 	"github.com/permesso-crawler/permesso/internal/processes"
@@ -74,6 +75,7 @@ func Write(ctx context.Context, dir string, o Options) (res *Result, err error) 
 	defer func() { err = errors.Join(err, state.Close()) }()
 	w := newWriter(ctx, dir, state, o)
 	defer func() { err = errors.Join(err, w.discard()) }()
+	w.expect()
 	stop := make(chan struct{})
 	audited := w.startAudit(stop)
 	defer func() {
@@ -273,7 +275,7 @@ func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	// Write waits until this goroutine ends.
 	go func() {
 		defer close(done)
-		r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: quit})
+		r, err := audit.Dir(w.dir, audit.Options{Temp: w.Temp, Quit: quit, Gauge: gauge.Of(w.ctx)})
 		done <- audited{r, err}
 	}()
 	return done

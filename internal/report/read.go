@@ -17,6 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -65,6 +66,9 @@ func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 		rep.Running = true
 	case err != nil:
 		return nil, err
+	}
+	for _, name := range []string{store.LogFile, store.LinksFile, store.PagesFile} {
+		gauge.Of(ctx).Expect(filepath.Join(abs, name))
 	}
 	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.eachSite, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readNear, rep.readPages, rep.compare} {
 		err := ctx.Err()
@@ -179,7 +183,7 @@ func (r *reporter) readLog() error {
 		return err
 	}
 	defer file.Close()
-	return crawllog.Sift(file, r.line, r.other)
+	return crawllog.Sift(gauge.Of(r.ctx).Reader(file), r.line, r.other)
 }
 
 // other notes a line that cannot be read.

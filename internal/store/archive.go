@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/internal/disk"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -220,6 +222,14 @@ func warcFiles(dir string) (all []warcFile, err error) {
 		}
 	}
 	return all, err
+}
+
+// expectArchive adds the WARC files in dir to what the gauge of ctx expects.
+func expectArchive(ctx context.Context, dir string) {
+	files, _ := warcFiles(dir) // who reads them reports the error
+	for _, f := range files {
+		gauge.Of(ctx).Expect(f.path)
+	}
 }
 
 // ArchiveFiles returns the paths of the finished WARC files of the crawl in dir, in the

@@ -252,6 +252,7 @@ func (x *indexer) files() error {
 	if err != nil {
 		return err
 	}
+	expectArchive(x.ctx, x.dir)
 	for _, f := range files {
 		length := int64(math.MaxInt64)
 		if f.grows {

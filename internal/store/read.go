@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
@@ -76,7 +77,7 @@ func readLines[T any](ctx context.Context, path string, reader func(io.Reader) *
 			return
 		}
 		defer file.Close()
-		err = lines.InOrder(ctx, reader(file), lines.Split{Workers: workers}, func(b *lines.Block[[]result]) {
+		err = lines.InOrder(ctx, reader(gauge.Of(ctx).Reader(file)), lines.Split{Workers: workers}, func(b *lines.Block[[]result]) {
 			_ = b.Each(func(l lines.Line) error {
 				record, err := new(T), l.Err
 				if err == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/internal/warcscan"
@@ -23,6 +24,10 @@ import (
 
 // outputs reads the files of the crawl, except the state file.
 func (v *verifier) outputs() error {
+	expectArchive(v.ctx, v.dir)
+	for _, name := range []string{PagesFile, LinksFile, indexPart, LogFile, IndexFile} {
+		gauge.Of(v.ctx).Expect(filepath.Join(v.dir, name))
+	}
 	err := errors.Join(
 		v.lines(PagesFile, v.state.Growing[PagesFile], lineCheck{each: (*batch).page}),
 		v.links(),
@@ -223,7 +228,7 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 			}
 			return nil
 		},
-		Mark: marked, Workers: v.split.Workers, Segment: int64(v.split.Block),
+		Mark: marked, Read: gauge.Of(v.ctx).Add, Workers: v.split.Workers, Segment: int64(v.split.Block),
 	}
 	switch err := scan.File(v.ctx, file, length); {
 	case err == errNoMore:
@@ -328,10 +333,11 @@ func (v *verifier) lines(name string, want state.Mark, check lineCheck) error {
 	if err != nil {
 		return err
 	}
-	counts := &marking{r: io.LimitReader(f, want.Length)}
+	file := gauge.Of(v.ctx).Reader(f)
+	counts := &marking{r: io.LimitReader(file, want.Length)}
 	in, later := io.Reader(counts), v.done.Unclean && name == LogFile
 	if later {
-		in = io.MultiReader(counts, f)
+		in = io.MultiReader(counts, file)
 	}
 	reader := lines.NewReader(in)
 	if name == PagesFile {

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"os"
 
+	"github.com/permesso-crawler/permesso/internal/gauge"
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
@@ -55,7 +56,7 @@ func entriesOf(ctx context.Context, file io.ReaderAt, length int64, filename str
 				}
 				return nil
 			},
-			Workers: workers, Segment: segment,
+			Read: gauge.Of(ctx).Add, Workers: workers, Segment: segment,
 		}
 		if err := scan.File(ctx, file, length); err != nil && err != errStop {
 			yield(nil, err)

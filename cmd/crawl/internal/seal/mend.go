@@ -21,9 +21,9 @@ func Files() []string {
 // says. moved is true if missing WARC files were moved away on purpose. If some files cannot be
 // restored, they are put aside together with provenance.json. No new provenance.json is written
 // in this case, because it would vouch for damaged files.
-func Mend(dir string, moved bool, r *store.Repair) error {
+func Mend(ctx context.Context, dir string, moved bool, r *store.Repair) error {
 	s := Check{Dir: dir, Moved: moved, Problem: func(error) { r.Problems++ }}
-	if _, err := s.Run(); err != nil {
+	if _, err := s.Run(ctx); err != nil {
 		return err
 	}
 	if r.Problems == 0 {
@@ -39,7 +39,7 @@ func Mend(dir string, moved bool, r *store.Repair) error {
 		why, rest = of.File+" "+of.Why, ownDifferences(dir)
 	default:
 		var err error
-		if rest, err = restoreSealed(dir, r, s.differs); err != nil {
+		if rest, err = restoreSealed(ctx, dir, r, s.differs); err != nil {
 			return err
 		}
 	}
@@ -78,12 +78,12 @@ func strange(differs []provenance.Difference) *provenance.Difference {
 }
 
 // restoreSealed makes r restore files, and returns the differences that remain.
-func restoreSealed(dir string, r *store.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
+func restoreSealed(ctx context.Context, dir string, r *store.Repair, differs []provenance.Difference) (rest []provenance.Difference, err error) {
 	out, err := optout.Why()
 	if err != nil {
 		return nil, err
 	}
-	made, err := provenance.Restore(context.Background(), dir, differs, provenance.Options{OptOut: out})
+	made, err := provenance.Restore(ctx, dir, differs, provenance.Options{OptOut: out})
 	if err != nil {
 		return nil, err
 	}

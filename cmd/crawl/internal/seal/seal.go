@@ -39,12 +39,12 @@ type Check struct {
 // crawl was changed after provenance.json was written, by a run, a purge or the command crawl
 // index, Run compares only the files that none of these three changes. In this case it returns
 // the time when provenance.json was written. Otherwise it returns the zero time.
-func (s *Check) Run() (before time.Time, err error) {
+func (s *Check) Run(ctx context.Context) (before time.Time, err error) {
 	if info, err := os.Stat(filepath.Join(s.Dir, provenance.File)); err == nil && !info.Mode().IsRegular() {
 		s.orphans() // no crawl has written it, because a crawl writes a regular file
 		return before, nil
 	}
-	of, err := provenance.Verify(context.Background(), s.Dir, provenance.Check{})
+	of, err := provenance.Verify(ctx, s.Dir, provenance.Check{})
 	var begun *store.NotBegunError
 	var used *store.InUseError
 	var system *fs.PathError
