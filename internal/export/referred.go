@@ -34,7 +34,7 @@ type referred struct {
 	encoder *warc.Encoder
 	seed    maphash.Seed
 	has     map[uint64]bool // hashes of the places of the records that were copied; about 16 bytes each
-	stood   map[uint64]bool // hashes of the places of the 304s that have another record in the file
+	stood   map[uint64]bool // hashes of the places of those 304s that another record in the file replaces
 
 	found   map[string]bool     // repeated answers that were found, by the key that store.RepeatedAnswer returns
 	missing map[string]*missing // repeated answers that were not found, by the same key
