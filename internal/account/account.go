@@ -10,15 +10,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// An Account reports what became of the URLs of a crawl, from its records and the settings
-// of its last run. It changes nothing. Its methods must not be called concurrently.
+// An Account reports what happened to the URLs of a crawl, from its records and the settings of
+// its last run. It changes nothing. Its methods must not be called concurrently.
 type Account struct {
 	// OptOut returns why a URL must not be requested, as Options.OptOut does. If it is nil,
 	// all URLs may be requested.
 	OptOut func(frontier.URL) string
-	// Quit is called regularly by the methods that read for long: List, Refused and
-	// Explain. If it returns an error, they return that error. Quit may block, to leave the
-	// disk to others for a while. It may be nil.
+	// Quit is called at intervals by the methods that read for long: List, Refused and Explain.
+	// An error of Quit ends the method, which returns it. Quit may block, for example to leave
+	// the disk to others for a while. nil: not called.
 	Quit func() error
 
 	from   *store.Records
@@ -26,14 +26,13 @@ type Account struct {
 	now    time.Time
 	stored Stored
 	own    kept.Sites
-	asked  bool // a run has begun
+	asked  bool // a run has begun, so stored is set
 	full   bool // a limit of pages or bytes for the whole crawl is reached
-	paged  bool // of these limits, only the limit of pages is reached
+	paged  bool // the limit of pages is reached, and the limit of bytes is not
 }
 
-// New returns an Account of the crawl in from, the Records of a store.Reader, or of the
-// store.DB of a running crawl. A URL waits if the time at which it may be requested is after
-// now.
+// New returns an Account of the crawl in from: the Records of a store.Reader, or of the
+// store.DB of a running crawl. now is the time that decides which URLs have to wait.
 func New(from *store.Records, now time.Time) (*Account, error) {
 	a := &Account{from: from, dir: from.Dir(), now: now}
 	var err error
@@ -60,8 +59,8 @@ func New(from *store.Records, now time.Time) (*Account, error) {
 	return a, nil
 }
 
-// Site returns the settings of a site as of its last request. If the site has no settings
-// of its own, it returns those of the last run.
+// Site returns the settings of a site at the time of its last request. If the site has no
+// settings of its own, these are the settings of the last run.
 func (a *Account) Site(site frontier.Site) (kept.Site, error) { return a.own.Of(site) }
 
 // OwnSites iterates over the sites that have settings of their own, in byte order.
@@ -85,15 +84,15 @@ func (a *Account) quit() error {
 type Listed struct {
 	store.Kept
 	Code   frontier.Code
-	Reason string         // rule and line, status, error ...; may be empty
-	Clock  frontier.Clock // with frontier.Waiting: what the URL waits for
-	Until  time.Time      // with frontier.Waiting: when the URL may be requested
-	Again  time.Time      // when the URL is to be fetched again (Options.Revisit); zero if it is not to be, or was not fetched yet
-	Purged time.Time      // with frontier.OptedOut: when the stored answers of the URL were purged; zero if they were not
+	Reason string         // reason for the code, such as a rule with its line, a status or an error; may be empty
+	Clock  frontier.Clock // if Code is frontier.Waiting: the clock for which the URL waits
+	Until  time.Time      // if Code is frontier.Waiting: when the URL may be requested
+	Again  time.Time      // when the URL will be fetched again (Options.Revisit); zero: it will not, or was not fetched yet
+	Purged time.Time      // if Code is frontier.OptedOut: when the stored answers of the URL were purged; zero: they were not
 }
 
-// List iterates over the URLs of a site that have entered the crawl, in the order in which
-// they were found. It holds about a thousand of them in memory.
+// List iterates over the URLs of a site that were ever queued, in the order in which they were
+// found. It holds about a thousand of them in memory.
 func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		st, err := a.from.State(site)
@@ -127,8 +126,8 @@ func (a *Account) List(site frontier.Site) iter.Seq2[Listed, error] {
 	}
 }
 
-// Held returns the code of the queued pages of a site: it says whether the site or the crawl is
-// stopped, or what the site waits for.
+// Held returns the code that the queued pages of a site have: the site or the crawl is stopped,
+// or the site waits.
 func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	settings, err := a.Site(st.Site)
 	if err != nil {
@@ -138,23 +137,24 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 	return Listed{Code: h.code, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
 }
 
-// A held says what holds up the queued entries of a site, if anything does. It does not apply
-// to entries that have to wait longer than the site.
+// A held says why the queued entries of a site are not requested now. The zero value means that
+// they can be. It does not apply to entries that have to wait longer than the site.
 type held struct {
 	code   frontier.Code
 	reason string
 	clock  frontier.Clock
-	until  time.Time // earliest time of a request to the site
+	until  time.Time // earliest time at which the site may be requested
 	now    time.Time
 }
 
-// shows reports whether e is a requisite of a page (an image, a script ...). Limits of pages do
-// not apply to requisites.
+// shows reports whether e is a requisite of a page, such as an image or a script. Limits of
+// pages do not apply to requisites.
 func (a *Account) shows(e frontier.Entry) bool { return a.stored.Options.Requisites && e.Requisite() }
 
-// heldBy returns what holds up the queued entries of a site. What stops the site counts first,
-// then what stops the whole crawl, and last the time for which the site waits. If shown is
-// true, the entries are requisites of pages, to which limits of pages do not apply.
+// heldBy returns why the queued entries of a site are not requested now. A reason that stops
+// the site comes first, then a reason that stops the crawl, then the time for which the site
+// waits. If shown is set, the entries are requisites of pages, to which limits of pages do not
+// apply.
 func (a *Account) heldBy(st *frontier.SiteState, settings *kept.Site, shown bool) held {
 	h := held{code: frontier.Queued, now: a.now}
 	cost := st.Spent
@@ -177,8 +177,8 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *kept.Site, shown bool
 	return h
 }
 
-// CodeOf returns what became of an entry with the fate f. For an entry that was not fetched yet
-// it returns frontier.Queued; Account.List says what such an entry waits for.
+// CodeOf returns the code of an entry with the fate f. For an entry that was not fetched yet it
+// returns frontier.Queued; Account.List says more about such an entry.
 func CodeOf(f frontier.Fate) frontier.Code {
 	if f.Code == frontier.Undecided || f.Code == frontier.Waiting {
 		return frontier.Queued
@@ -186,8 +186,8 @@ func CodeOf(f frontier.Fate) frontier.Code {
 	return f.Code
 }
 
-// listed returns the code of an entry. The second argument says what holds up the queued
-// entries of its site.
+// listed returns an entry with its code. by says why the queued entries of its site are not
+// requested now.
 func listed(k store.Kept, by *held) Listed {
 	l := Listed{Kept: k, Reason: k.Fate.Detail}
 	if k.Fate.Again() {

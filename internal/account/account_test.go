@@ -11,13 +11,13 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// noValues are those of a crawl that has stored nothing.
+// noValues implements store.Values for a crawl that has stored no values.
 type noValues struct{}
 
 func (noValues) Get(string, any) (bool, error)        { return false, nil }
 func (noValues) Keys(string) iter.Seq2[string, error] { return func(func(string, error) bool) {} }
 
-// The code of an entry depends first on the entry itself, then on its site, then on the
+// The code of an entry is decided first by the entry itself, then by its site, then by the
 // crawl.
 func TestACodeIsWhatIsHeldAgainstTheURLItsSiteAndTheCrawl(t *testing.T) {
 	now := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)

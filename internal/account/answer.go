@@ -21,10 +21,10 @@ import (
 // ErrNoBody is returned for an answer whose body the crawl did not keep.
 var ErrNoBody = errors.New("crawler: no body of it was kept")
 
-// Answer returns the last archived answer to u: the header, and the body without any
-// coding, which the caller closes. It reads the archive, or pages.jsonl if that has the
-// bodies. The error is ErrNoBody if neither has the body, a *warc.Error if the record
-// cannot be read, or one of the file system.
+// Answer returns the last archived answer to u. The body is decoded; the caller closes it. It
+// is read from the archive, or from pages.jsonl if that has the bodies. The error is ErrNoBody
+// if neither has the body, a *warc.Error if the record cannot be read, or an error of the file
+// system.
 func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
 	k, ok, err := a.from.Entry(u)
 	if err != nil {
@@ -39,9 +39,9 @@ func (a *Account) Answer(u frontier.URL) (*http.Response, error) {
 	return a.archivedAt(k.Fate.Answer, true)
 }
 
-// archivedAt returns the answer whose record is at a place in the archive. If payload is true
-// and the record is a revisit, the answer has the body of the record that the revisit refers
-// to.
+// archivedAt returns the answer whose record is at a place in the archive. A revisit record has
+// no body. If payload is set, the result then has the body of the record to which the revisit
+// record refers.
 func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Response, err error) {
 	file, err := a.openArchive(at.File)
 	if err != nil {
@@ -53,7 +53,7 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 		}
 	}()
 	rec, err := warc.ReadAt(file, at.Offset)
-	if err == nil && rec.Type == warc.Resource { // an answer over another protocol, such as FTP
+	if err == nil && rec.Type == warc.Resource { // an answer of another protocol, such as FTP
 		resp = &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {rec.Header.Get(warc.FieldContentType)}}, Body: io.NopCloser(rec)}
 	} else if err == nil {
 		resp, err = rec.Response()
@@ -80,8 +80,7 @@ func (a *Account) archivedAt(at frontier.Place, payload bool) (resp *http.Respon
 	return resp, nil
 }
 
-// A fileBody is the body of an answer that is read from a file. Close closes the body and the
-// file.
+// A fileBody is the body of an answer that is read from a file. Close also closes the file.
 type fileBody struct {
 	io.ReadCloser
 	file io.Closer
@@ -89,12 +88,12 @@ type fileBody struct {
 
 func (b *fileBody) Close() error { return errors.Join(b.ReadCloser.Close(), b.file.Close()) }
 
-// openArchive opens a file of the archive, which may still be growing.
+// openArchive opens a WARC file of the crawl, which may still grow.
 func (a *Account) openArchive(name string) (*os.File, error) {
 	return store.OpenArchive(filepath.Join(a.dir, store.ArchiveDir, filepath.Base(name)))
 }
 
-// original returns the body of the record that a revisit refers to.
+// original returns the body of the record to which a revisit record refers.
 func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 	name, date := rec.Header.Get(warc.FieldRefersToURI), rec.Header.Get(warc.FieldRefersToDate)
 	elsewhere := fmt.Errorf("%w with it: it is that of %s, archived at %s, which is not the last answer of that", ErrNoBody, name, date)
@@ -114,7 +113,7 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 		return nil, elsewhere
 	}
 	places := []frontier.Place{k.Fate.Answer}
-	if k.Visits != nil { // the body may be in an earlier record than the last answer
+	if k.Visits != nil { // the body may be in the record of an earlier visit
 		places = append(places, k.Visits.Body)
 	}
 	for _, p := range places {
@@ -126,7 +125,7 @@ func (a *Account) original(rec *warc.Record) (io.ReadCloser, error) {
 }
 
 // bodyOf returns the body of the answer at the place p. It returns nil if that answer has no
-// body, or was not requested at the time at.
+// body, or was requested at another time than at.
 func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) {
 	if p == (frontier.Place{}) {
 		return nil, nil
@@ -150,10 +149,9 @@ func (a *Account) bodyOf(p frontier.Place, at time.Time) (io.ReadCloser, error) 
 	return resp.Body, nil
 }
 
-// before returns the body of the record that a revisit refers to, if that record is not the
-// last answer of its URL in this crawl. The record may be an earlier answer in this crawl or
-// in an earlier one. If the record is not found, before returns the error in the
-// parameter none.
+// before returns the body of the record to which a revisit record refers, if that is not the
+// record of the URL's last answer. The record is an earlier one of this crawl, or in an earlier
+// crawl. If it is not found, before returns the error none.
 func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	c, err := store.PastOf(a.dir).Original(rec)
 	if err != nil {
@@ -171,8 +169,7 @@ func (a *Account) before(rec *warc.Record, none error) (io.ReadCloser, error) {
 	return &fileBody{body, resp.Body}, nil
 }
 
-// pageBody returns the body of a page. It is in the last line of pages.jsonl that is about the
-// page.
+// pageBody returns the body of a page from the last line of pages.jsonl about the page.
 func (a *Account) pageBody(k store.Kept) (*http.Response, error) {
 	var page *store.PageRecord
 	err := scanLines(filepath.Join(a.dir, store.PagesFile), a.quit, `{"url":`+jsonText(k.URL.String())+`,`, func(line []byte) bool {
@@ -198,9 +195,9 @@ func (a *Account) pageBody(k store.Kept) (*http.Response, error) {
 	return resp, nil
 }
 
-// addAnswer adds what the archive has of the last answer to a URL: the target, if the answer is
-// a redirect, and the record with the body, if that is another record. Parts that cannot be
-// read are left out.
+// addAnswer adds to x what the archive has about the last answer to its URL: the target of a
+// redirect, and the record that has the body, if it is another one. It skips parts that cannot
+// be read.
 func (a *Account) addAnswer(x *Explanation) {
 	if x.Fate.Answer == (frontier.Place{}) {
 		return

@@ -1,5 +1,5 @@
-// Package account says what became of the URLs of a crawl: the fate of each URL, how it
-// was found, what robots.txt said, and why a link was not followed. It reads the state
-// and, if they are needed, the log, the links and the archive. It changes nothing. An
-// Account states facts; the caller puts them into words.
+// Package account says what happened to the URLs of a crawl: the code of each URL, how it was
+// found, what robots.txt decided, and why a link was not followed. It reads the state and, if
+// they are needed, the log, the links and the archive. It changes nothing. It returns facts,
+// and the caller puts them into words.
 package account

@@ -10,56 +10,56 @@ import (
 )
 
 // MostAhead is the largest value of Explanation.Ahead.
-const MostAhead = 100_000 // as of store.Records.Ahead
+const MostAhead = 100_000 // the same as the limit of store.Records.Ahead
 
-// An Explanation is all that a crawl knows of one URL, as facts without wording. Zero
-// fields are unknown, or do not apply.
+// An Explanation has everything that a crawl knows about one URL. A zero field is not known, or
+// does not apply.
 type Explanation struct {
 	Asked  frontier.URL // the URL that is explained
-	Known  bool         // the URL has entered the crawl: it is, or was, in the queue
-	Listed              // what became of the URL; if it is not Known, only Code and Reason are set
+	Known  bool         // the URL was ever queued
+	Listed              // code of the URL; if Known is false, only Code and Reason are set
 
-	Found   []Step // path from the URL itself back to a seed
-	Lost    string // why Found does not reach a seed; empty if it does
-	Robots  *Rules // robots.txt of the site of the URL; nil if it was never requested
-	Ahead   int    // with frontier.Queued and frontier.Waiting: number of entries of the site that come before the URL; MostAhead means MostAhead or more
+	Found   []Step // how the URL was found: the steps from the URL back to a seed
+	Lost    string // why the steps in Found end before a seed; empty: Found ends with a seed
+	Robots  *Rules // what the site's robots.txt decides about the URL; nil: robots.txt was never requested
+	Ahead   int    // if Code is frontier.Queued or frontier.Waiting: number of entries of the site that come first; MostAhead means at least MostAhead
 	Site    SiteFacts
 	Tries   []Try
-	LeadsTo frontier.URL     // target of the redirect with which the URL answers
-	SameAs  string           // the other URL under whose record the archive has the body; empty: the body is under the URL itself
-	SameAt  time.Time        // time of the answer in the record of SameAs
-	Gone    time.Time        // when the answer of SameAs, and so the body, was purged; zero if it was not
-	Refusal Refusal          // why the settings of the last run exclude the URL, if it is not Known or has the code frontier.ScopeNarrowed
-	Untold  []crawler.Change // settings that are not stored, because the program made their values, such as a scope that is a function
+	LeadsTo frontier.URL     // target, if the answer of the URL is a redirect
+	SameAs  string           // URL of another record that has the body; empty: the URL's own record has it
+	SameAt  time.Time        // time of the answer in that record
+	Gone    time.Time        // when the answer of SameAs was purged, and so the body; zero: it was not
+	Refusal Refusal          // why the settings of the last run exclude the URL; set if Known is false, or if Code is frontier.ScopeNarrowed
+	Untold  []crawler.Change // settings that are not stored, because their values have no text form, such as a scope that is a function
 
-	// If the URL has not entered the crawl:
+	// The next fields are set only if Known is false.
 
-	Near     frontier.URL // a URL that has entered the crawl and differs only in scheme, www or the last slash; zero if there is none
-	Links    []LinkFact   // the first links of pages to the URL
-	HasLinks bool         // the crawl records links, so Links has all links up to the limit
+	Near     frontier.URL // a queued URL that differs only in scheme, www or the last slash; zero: no URL does
+	Links    []LinkFact   // links of pages to the URL, at most maxLinkFacts
+	HasLinks bool         // the crawl has links.jsonl, so Links is complete up to that limit
 }
 
-// A Step is one URL on the path from a seed.
+// A Step is one URL on the path from an explained URL to a seed.
 type Step struct {
 	URL   string
-	Hop   frontier.Hop // type of the link by which the URL was found; 0 for a seed
-	Hops  string       // kinds of all links from the seed to here, one letter each
+	Hop   frontier.Hop // type of the link by which the URL was found; 0: the URL is a seed
+	Hops  string       // types of all links from the seed to this URL, one letter each
 	Tag   string
 	Depth int
 }
 
-// SiteFacts are facts about the site of a URL.
+// SiteFacts has facts about the site of an explained URL.
 type SiteFacts struct {
 	Known  bool
-	Queued int // URLs
-	Again  int // URLs that were fetched, and wait to be fetched again
+	Queued int // number of queued URLs
+	Again  int // number of URLs that were fetched and wait to be fetched again
 	Spent  frontier.Spent
-	Given  frontier.Fate // why the last run gave the site up; zero if it did not
+	Given  frontier.Fate // why the last run gave up the site; zero: it did not
 }
 
-// Explain returns all that is known of u: what Facts returns, its tries in crawl.log and, if u
-// has not entered the crawl, the links to u in links.jsonl. Both files are read from their
-// beginning.
+// Explain returns everything that is known about u: the result of Facts, the requests for u in
+// crawl.log and, if u was never queued, the links to u in links.jsonl. It reads both files from
+// the beginning.
 func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	x, err := a.Facts(u)
 	if err != nil {
@@ -75,7 +75,7 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	return x, a.addLinks(x)
 }
 
-// Facts returns what the state says of u. It leaves out Tries, LeadsTo, SameAs and Links, and
+// Facts returns what the state says about u. It leaves out Tries, LeadsTo, SameAs and Links. It
 // takes the same time for crawls of any size.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u}
@@ -119,8 +119,8 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	return x, a.trace(x)
 }
 
-// near returns a URL of the crawl that differs from u only in scheme, www or the last slash, or
-// zero.
+// near returns a queued URL that differs from u only in scheme, www or the last slash. It
+// returns the zero URL if no URL does.
 func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	scheme, rest, _ := strings.Cut(u.String(), "://")
 	bare, www := strings.CutPrefix(rest, "www.")
@@ -142,7 +142,8 @@ func (a *Account) near(u frontier.URL) (near frontier.URL, err error) {
 	return near, nil
 }
 
-// trace sets x.Found, the path from the URL back to a seed, or x.Lost.
+// trace sets x.Found to the path from the URL back to a seed. If there is no such path, it sets
+// x.Lost.
 func (a *Account) trace(x *Explanation) error {
 	e := x.Entry
 	for {
@@ -175,8 +176,8 @@ func (a *Account) trace(x *Explanation) error {
 	}
 }
 
-// at returns the time for which an entry with the fate f is explained: when it ended or, if it
-// has not, now.
+// at returns the time for which an entry with the fate f is explained: the time at which it
+// ended, or now if it has not ended.
 func (a *Account) at(f frontier.Fate) time.Time {
 	if f.Time.IsZero() {
 		return a.now

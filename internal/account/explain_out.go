@@ -14,29 +14,27 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Bounds of the search that explains a URL that has not entered the crawl.
+// The bounds of the search that explains a URL that was never queued.
 const (
-	maxLinkFacts = 20   // links to the URL that are returned
-	maxSeedLook  = 2000 // entries of a site that are searched for its seeds: the first ones
+	maxLinkFacts = 20   // number of links to the URL that are returned
+	maxSeedLook  = 2000 // number of entries of a site, from the first on, among which its seeds are searched
 )
 
-// The names of the scopes in which a URL may be because of a seed on another site.
+// The names of the scopes that may contain a URL because of a seed on another site.
 var (
 	anyScope    = fmt.Sprint(crawler.Anywhere())
 	hostScope   = fmt.Sprint(crawler.SameHost())
 	domainScope = fmt.Sprint(crawler.SameDomain())
 )
 
-// A LinkFact is a link to a URL that has not entered the crawl, and why it was not
-// followed.
+// A LinkFact is a link to a URL that was never queued, and why it was not followed.
 type LinkFact struct {
 	store.LinkRecord
 	Refusal
 }
 
-// guess sets why the settings of the last run exclude a URL that has not entered the crawl. It
-// knows no page with a link to the URL, and so assumes one from which the URL would not be
-// excluded.
+// guess sets why the settings of the last run exclude a URL that was never queued. No page with
+// a link to the URL is known, so guess assumes a page from which the URL would not be excluded.
 func (a *Account) guess(x *Explanation) error {
 	x.Code = frontier.Unknown
 	if !a.asked {
@@ -52,8 +50,8 @@ func (a *Account) guess(x *Explanation) error {
 	return err
 }
 
-// whatNarrowed finds the setting that excludes an entry that was queued and then not fetched,
-// because a later run had a narrower scope.
+// whatNarrowed sets which setting excludes an entry that was queued and not fetched, because a
+// later run had a narrower scope.
 func (a *Account) whatNarrowed(x *Explanation) error {
 	f, err := a.filterFor(x)
 	if err != nil {
@@ -63,8 +61,7 @@ func (a *Account) whatNarrowed(x *Explanation) error {
 	return err
 }
 
-// addLinks adds the links to a URL that has not entered the crawl. The first of them gives
-// the reason.
+// addLinks adds the links to a URL that was never queued. The first link decides the reason.
 func (a *Account) addLinks(x *Explanation) error {
 	if !a.asked {
 		return nil
@@ -93,9 +90,9 @@ func (a *Account) addLinks(x *Explanation) error {
 	return nil
 }
 
-// filterFor returns a filter with the settings of the last run, except those in x.Untold.
-// The filter's scope gets all roots (seeds, and URLs at which redirects of seeds ended)
-// by which the URL may be in scope.
+// filterFor returns a filter with the settings of the last run, except those in x.Untold. Its
+// scope gets all roots through which it may contain the URL of x. A root is a seed, or a URL to
+// which a seed has redirected.
 func (a *Account) filterFor(x *Explanation) (*filter, error) {
 	x.Untold = a.stored.Untold
 	u := x.Asked
@@ -106,8 +103,8 @@ func (a *Account) filterFor(x *Explanation) (*filter, error) {
 	return f, a.admitRoots(f.scope, u)
 }
 
-// admitStored adds to the scope the URLs at which redirects of seeds ended, as the crawl has
-// stored them.
+// admitStored adds to the scope the URLs to which seeds have redirected, which the crawl has
+// stored.
 func (a *Account) admitStored(scope crawler.Scope) error {
 	for root, err := range kept.Roots(a.from) {
 		if err != nil {
@@ -118,15 +115,15 @@ func (a *Account) admitStored(scope crawler.Scope) error {
 	return nil
 }
 
-// refuse sets x.Refusal, Code and Reason to r, except if r refuses nothing.
+// refuse sets x.Refusal, and the Code and Reason of x, to r. It does nothing if r refuses
+// nothing.
 func (x *Explanation) refuse(r Refusal) {
 	if r.Code != frontier.Undecided {
 		x.Code, x.Reason, x.Refusal = r.Code, r.String(), r
 	}
 }
 
-// judge sets in l why this link was not followed. The last argument is the URL to which the
-// link leads.
+// judge sets in l why the link was not followed. to is the URL of the link.
 func (a *Account) judge(f *filter, l *LinkFact, to frontier.URL) error {
 	o := &a.stored.Options
 	from, err := frontier.ParseURL(l.From)
@@ -160,8 +157,8 @@ func (a *Account) judge(f *filter, l *LinkFact, to frontier.URL) error {
 	return err
 }
 
-// admitRoots adds to the scope all roots by which it may contain u: seeds of the site
-// of u and of related sites, and the stored URLs at which redirects of seeds ended.
+// admitRoots adds to the scope all roots through which it may contain u: seeds of the site of u
+// and of related sites, and the stored URLs to which seeds have redirected.
 func (a *Account) admitRoots(scope crawler.Scope, u frontier.URL) error {
 	if err := a.admitStored(scope); err != nil {
 		return err
@@ -180,8 +177,7 @@ func (a *Account) admitRoots(scope crawler.Scope, u frontier.URL) error {
 		}
 		near := site.Host() == u.Host()
 		if name == domainScope {
-			// The cheap test comes first: to find a domain, the Public Suffix List must be
-			// searched.
+			// Do the cheap test first, because Domain searches the Public Suffix List.
 			near = strings.HasSuffix(site.Host(), u.Site().Domain()) && site.Domain() == u.Site().Domain()
 		}
 		if near {

@@ -10,27 +10,27 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Rules are the rules of robots.txt for a URL. If the URL was fetched or refused, they are from
-// the robots.txt that applied then. If it is still queued, they are from the robots.txt that
-// would apply now. The robots.txt is read with the settings of the last run.
+// Rules says what robots.txt decides about a URL. If the URL was fetched or refused, this is
+// the robots.txt that was in force then. If the URL is still queued, it is the robots.txt that
+// would be in force now. It is read with the settings of the last run.
 type Rules struct {
 	URL     string
 	Fetched time.Time
 	Status  int
-	Failure string    // why the last request for robots.txt had no answer
-	Copy    time.Time // when the file that applies was fetched, if it is older than the last request
-	Digest  string    // SHA-1 of the file that applies: "sha1:" and base 32; empty without a file
+	Failure string    // why the last request for robots.txt had no answer; empty: it had one
+	Copy    time.Time // when the file in force was fetched, if an earlier request has fetched it; otherwise zero
+	Digest  string    // SHA-1 of the file in force: "sha1:" and base 32; empty: there is no file
 	Expires time.Time
 
-	Agent     []string // User-agent lines of the group that applies
+	Agent     []string // User-agent lines of the group that applies to the crawler
 	GroupLine int
-	Verdict   robots.Verdict // with the rule that decides; no rule if none matches
-	Against   robots.Rule    // the longest matching rule that says the opposite of Verdict; Line is 0 if no such rule matches
-	Nearest   robots.Rule    // if no rule matches: the rule that shares the longest prefix with the URL
+	Verdict   robots.Verdict // the decision and its rule; there is no rule if none matches
+	Against   robots.Rule    // the longest matching rule that decides the opposite of Verdict; Line is 0 if no rule does
+	Nearest   robots.Rule    // if no rule matches, the rule that shares the longest prefix with the URL
 }
 
-// rules returns the rules for u, or nil if robots.txt was never requested. fate, the fate of u,
-// says which robots.txt applied.
+// rules returns what robots.txt decides about u. It returns nil if robots.txt was never
+// requested. fate is the fate of u, which says what robots.txt was in force.
 func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 	var s *robots.Snapshot
 	for next, err := range a.from.Snapshots(u.Site()) {
@@ -70,7 +70,7 @@ func (a *Account) rules(u frontier.URL, fate frontier.Fate) (*Rules, error) {
 }
 
 // nearest returns the rule that shares the longest prefix with target. The prefix must be
-// longer than the first slash. A rule on the line of the second argument is left out.
+// longer than the first slash. nearest ignores rules on the line of but.
 func nearest(rules []robots.Rule, but robots.Rule, target string) (best robots.Rule) {
 	most := 1
 	for _, r := range rules {

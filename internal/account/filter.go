@@ -9,14 +9,14 @@ import (
 	"github.com/permesso-crawler/permesso/internal/admit"
 )
 
-// A Refusal says why a URL does not enter the crawl. Its Code is frontier.Undecided if the URL
-// may enter.
+// A Refusal says why a URL was not queued. Its Code is frontier.Undecided if the URL may be
+// queued.
 type Refusal struct {
 	Code   frontier.Code
 	Detail string // the setting with its value, the pattern of an endless space of URLs, or the line of the opt-out list
 }
 
-// String returns the code, with the detail if there is one.
+// String returns the code, followed by Detail if that is not empty.
 func (r Refusal) String() string {
 	if r.Detail == "" {
 		return r.Code.String()
@@ -24,29 +24,29 @@ func (r Refusal) String() string {
 	return r.Code.String() + ": " + r.Detail
 }
 
-// A filter says whether URLs may enter a crawl, by the settings of the last run of the crawl.
-// It does not know two things that only a running crawl knows: which links were seen so far,
-// and the results of Options.Site. Its methods must not be called concurrently.
+// A filter says which URLs may be queued, by the settings of the last run. Only a running crawl
+// knows which links it has seen so far, and the results of Options.Site; a filter does not. Its
+// methods must not be called concurrently.
 type filter struct {
 	rules admit.Rules
 	scope crawler.Scope
-	texts map[string]string // the settings, by name
-	traps *admit.Traps      // nil: links into endless spaces are followed
+	texts map[string]string // texts of the settings, by name
+	traps *admit.Traps      // finds links into endless spaces; nil: such links are followed
 	now   time.Time
 }
 
-// newFilter returns a filter with the settings of the last run. Its scope has no roots yet: the
-// caller must add those of the crawl. A root is a URL from which a scope is made, such as a seed
-// (see Scope.Admit). If the scope is not stored, because a function decided it, the filter has a
-// scope that contains all URLs. The filter compares dates in URLs with the time a.now, to find
-// calendars without end.
+// newFilter returns a filter with the settings of the last run. The caller must add the roots
+// of its scope. A root is a URL from which the scope is computed, such as a seed (see
+// Scope.Admit). If the scope is not stored, because a function decided it, the filter has a
+// scope that contains all URLs. To find calendars without end, the filter compares dates in
+// URLs with a.now.
 func (a *Account) newFilter() *filter {
 	o := a.stored.Options
 	f := &filter{texts: map[string]string{}, now: a.now}
 	for _, s := range o.Settings() {
 		f.texts[s.Name] = s.String()
 		if s.Name == "scope" {
-			_ = s.Set(s.String()) // a scope of its own, without the roots of other filters
+			_ = s.Set(s.String()) // make a scope without the roots of other filters
 		}
 	}
 	f.scope = o.Scope
@@ -65,9 +65,8 @@ func (a *Account) newFilter() *filter {
 	return f
 }
 
-// refusal returns why the URL of e does not enter the crawl. The parameter on is the URL of the
-// page on which the URL of e was found; nil if that page is not known. The error is a
-// *crawler.PanicError of the scope or of OptOut.
+// refusal returns why the URL of e is not queued. on is the URL of the page with the link, or
+// nil if that page is not known. The error is a *crawler.PanicError of the scope or of OptOut.
 func (f *filter) refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err error) {
 	if r, err = f.ruled(e); r.Code != frontier.Undecided || err != nil || f.traps == nil || e.Redirects() > 0 {
 		return r, err
@@ -82,7 +81,7 @@ func (f *filter) refusal(e *frontier.Entry, on *frontier.URL) (r Refusal, err er
 	return r, nil
 }
 
-// ruled returns which rule keeps the URL of e out.
+// ruled returns which rule excludes the URL of e.
 func (f *filter) ruled(e *frontier.Entry) (r Refusal, err error) {
 	defer func() {
 		if v := recover(); v != nil {

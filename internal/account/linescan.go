@@ -8,16 +8,16 @@ import (
 	"os"
 )
 
-// Bounds of a scan for lines.
+// The bounds of a scan for lines.
 const (
-	scanBlock   = 1 << 20  // bytes that are read at once
-	scanLongest = 64 << 20 // bytes of a line; a longer one is skipped
-	scanNeedle  = 48       // bytes of the text that are searched for first: the processor compares no more at once
+	scanBlock   = 1 << 20  // number of bytes that are read at once
+	scanLongest = 64 << 20 // largest length of a line in bytes; longer lines are skipped
+	scanNeedle  = 48       // number of bytes of the text that are searched for first, because the processor can compare no more at once
 )
 
-// scanLines calls f with each line of a file that contains text, without its newline, until
-// f returns false. A missing file is empty. A line is valid while f runs; the last one may
-// be incomplete. quit is called before each block is read, and its error ends the scan.
+// scanLines calls f with each line of a file that contains text, without its newline, until f
+// returns false. A missing file has no lines. A line is valid until f returns; the last line
+// may be incomplete. quit is called before each block is read. An error of quit ends the scan.
 func scanLines(path string, quit func() error, text string, f func(line []byte) (more bool)) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -30,7 +30,7 @@ func scanLines(path string, quit func() error, text string, f func(line []byte) 
 	return scanLinesOf(quitting{file, quit}, []byte(text), scanLongest, f)
 }
 
-// A quitting reader fails with the error of quit.
+// A quitting is a reader that fails when quit returns an error.
 type quitting struct {
 	io.Reader
 	quit func() error
@@ -43,12 +43,12 @@ func (q quitting) Read(p []byte) (int, error) {
 	return q.Reader.Read(p)
 }
 
-// scanLinesOf is scanLines for a reader. It skips lines longer than longest.
+// scanLinesOf is like scanLines for a reader. It skips lines of more than longest bytes.
 func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (more bool)) error {
-	// Only the end of a long text is searched for first: URLs of a site differ more often in
+	// Search for the end of a long text first, because URLs of one site differ more often in
 	// their ends than in their beginnings.
 	needle := text[max(0, len(text)-scanNeedle):]
-	buf, skip := make([]byte, 0, 2*scanBlock), false // skip is true if buf begins in the middle of a line that is too long
+	buf, skip := make([]byte, 0, 2*scanBlock), false // skip: buf begins in the middle of a line that is too long
 	for last := false; !last; {
 		if cap(buf)-len(buf) < scanBlock {
 			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
@@ -77,8 +77,8 @@ func scanLinesOf(file io.Reader, text []byte, longest int, f func(line []byte) (
 	return nil
 }
 
-// linesWith calls f with the lines that contain text. The parameter needle has the last bytes
-// of text. linesWith reports whether f returned true each time.
+// linesWith calls f with the lines that contain text. needle is the end of text. linesWith
+// returns false as soon as f has returned false.
 func linesWith(lines, needle, text []byte, f func(line []byte) (more bool)) bool {
 	for {
 		at := bytes.Index(lines, needle)

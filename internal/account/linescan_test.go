@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// All lines with the text are found, in order, and no others, with any content between them
-// and any ends of blocks.
+// scanLines finds exactly the lines with the text, in order. Any bytes may be between these
+// lines, and a block may end anywhere.
 func TestLinesAreFoundByText(t *testing.T) {
 	long := strings.Repeat("y", scanNeedle)
 	for name, text := range map[string]string{"short": " x ", "as long as is looked for": " x" + long[:scanNeedle-3] + " ", "longer": " x" + long + " "} {
@@ -26,7 +26,7 @@ func TestLinesAreFoundByText(t *testing.T) {
 					line += text
 					want = append(want, line)
 				case 1:
-					line += text[:2] + "-" + text[2:] // has only its end, or its beginning
+					line += text[:2] + "-" + text[2:] // a line with only the beginning and the end of the text
 				}
 				file.WriteString(line + "\n")
 			}
@@ -53,7 +53,7 @@ func TestLinesAreFoundByText(t *testing.T) {
 	}
 }
 
-// A very long line needs limited memory, and is skipped completely.
+// A very long line needs bounded memory and is skipped as a whole.
 func TestLinesThatAreTooLongAreSkipped(t *testing.T) {
 	hole := strings.Repeat("w", 7*scanBlock) + " x "
 	for name, file := range map[string]string{"after": hole + "\na x \nb x ", "before": "a x \nb x \n" + hole, "within": "a x \n" + hole + "\nb x \n"} {
@@ -68,7 +68,7 @@ func TestLinesThatAreTooLongAreSkipped(t *testing.T) {
 	}
 }
 
-// A missing file has no lines; a directory is an error.
+// A missing file has no lines. A directory is an error.
 func TestAMissingFileHasNoLines(t *testing.T) {
 	dir := t.TempDir()
 	never := func([]byte) bool { t.Error("a line"); return true }
@@ -82,7 +82,7 @@ func TestAMissingFileHasNoLines(t *testing.T) {
 
 func readOn() error { return nil }
 
-// The error of quit ends a scan.
+// An error of quit ends the scan and is returned.
 func TestQuitEndsAScan(t *testing.T) {
 	path, enough, asked := filepath.Join(t.TempDir(), "lines"), errors.New("enough"), 0
 	if err := os.WriteFile(path, bytes.Repeat([]byte("a line\n"), scanBlock), 0o644); err != nil {

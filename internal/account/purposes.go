@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// ChangedPurposes returns the purposes, old and new, of all changes of the purpose that crawl.log
-// has recorded at the beginning of a run. It returns nil if there is no log.
+// ChangedPurposes returns the old and new purposes of all changes of the purpose that crawl.log
+// has at the beginning of a run. It returns nil if there is no log.
 func ChangedPurposes(dir string) (all []robots.Purpose, err error) {
 	file, err := os.Open(filepath.Join(dir, store.LogFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func ChangedPurposes(dir string) (all []robots.Purpose, err error) {
 			continue
 		}
 		l, err := crawllog.Parse(lines.Text())
-		if err != nil || l.URL != crawllog.RunURL { // a URL or a tag may have the same text
+		if err != nil || l.URL != crawllog.RunURL { // skip a line with the same text in a URL or a tag
 			continue
 		}
 		for _, note := range l.Annotations {

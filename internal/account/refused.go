@@ -16,25 +16,25 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// ErrNoLinks is returned if a crawl has not recorded the links of its pages.
+// ErrNoLinks is returned if a crawl has no links.jsonl.
 var ErrNoLinks = errors.New("crawler: the crawl keeps no links: OutputLinks")
 
-// Bounds of the memory of linked URLs.
+// The bounds of the memory for linked URLs.
 const (
-	maxRefused = 1 << 20 // refused URLs
-	maxLinked  = 1 << 20 // URLs in the text form of links.jsonl, remembered because most lines have a URL of an earlier line
+	maxRefused = 1 << 20 // number of refused URLs
+	maxLinked  = 1 << 20 // number of linked URLs; they are remembered because most lines repeat the URL of an earlier line
 )
 
-// A linkMemory remembers the URLs of links.
+// A linkMemory remembers which linked URLs were read before.
 type linkMemory struct {
 	yielded map[uint64]struct{}
-	linked  map[uint64]struct{} // hashes of the texts of URLs whose lines can be skipped
-	lines   int                 // number of lines read
+	linked  map[uint64]struct{} // hashes of the URLs, as written in links.jsonl, whose lines can be skipped
+	lines   int                 // number of lines that were read
 }
 
-// known reports whether the URL of a line was in an earlier line, so that the line can be
-// skipped. If it was not, known returns a key by which to remember the URL, or 0 if the URL
-// cannot be remembered.
+// known reports whether an earlier line had the same linked URL, so that this line can be
+// skipped. If not, key is the key under which to remember the URL, or 0 if the URL cannot be
+// remembered.
 func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	_, to, _ := bytes.Cut(line, []byte(`"to":"`))
 	to, _, whole := bytes.Cut(to, []byte(`"`))
@@ -46,8 +46,8 @@ func (m *linkMemory) known(line []byte) (key uint64, known bool) {
 	return key, known
 }
 
-// remember stores a URL that was yielded. If there are too many URLs, it first forgets all
-// of them, so that they may be yielded again.
+// remember adds a URL that was yielded. If there are too many, it first forgets all of them;
+// they may then be yielded again.
 func (m *linkMemory) remember(key uint64) {
 	if len(m.yielded) >= maxRefused {
 		clear(m.yielded)
@@ -56,7 +56,7 @@ func (m *linkMemory) remember(key uint64) {
 	m.yielded[key] = struct{}{}
 }
 
-// link remembers a URL by its key, as known has returned it.
+// link adds a linked URL by the key that known has returned.
 func (m *linkMemory) link(key uint64) {
 	if len(m.linked) >= maxLinked {
 		clear(m.linked)
@@ -66,17 +66,17 @@ func (m *linkMemory) link(key uint64) {
 	}
 }
 
-// A RefusedLink is a link of a page to a URL that has not entered the crawl.
+// A RefusedLink is a link of a page to a URL that was never queued.
 type RefusedLink struct {
 	To frontier.URL
 	LinkFact
 }
 
-// Refused iterates over the links of links.jsonl to URLs that have not entered the crawl, in
-// the order in which they were found, with the reason by the settings of the last run. It
-// yields only the first link to each URL, but after a million other URLs it may yield
-// another link to the same URL. The error is ErrNoLinks, an error of the file system, or an
-// error of the state.
+// Refused iterates over the links in links.jsonl to URLs that were never queued, in the order
+// in which they were found. Each has the reason, by the settings of the last run. Only the
+// first link to each URL is yielded; but after a million other URLs, another link to the same
+// URL may be yielded. The last pair may have an error: ErrNoLinks, an error of the file system,
+// or an error of the state.
 func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	return func(yield func(RefusedLink, error) bool) {
 		path := filepath.Join(a.dir, store.LinksFile)
@@ -105,8 +105,8 @@ func (a *Account) Refused() iter.Seq2[RefusedLink, error] {
 	}
 }
 
-// refusedBy returns the link of a line, if it is to a URL that has not entered the crawl
-// and was not yielded before.
+// refusedBy returns the link in a line. refused is true if its URL was never queued, and the
+// link was not yielded before.
 func (a *Account) refusedBy(f *filter, line []byte, memory *linkMemory) (l RefusedLink, refused bool, err error) {
 	if memory.lines++; memory.lines%1000 == 0 {
 		if err := a.quit(); err != nil {
@@ -115,7 +115,7 @@ func (a *Account) refusedBy(f *filter, line []byte, memory *linkMemory) (l Refus
 	}
 	text, known := memory.known(line)
 	if known || json.Unmarshal(line, &l.LinkRecord) != nil || len(l.Hop) != 1 {
-		return l, false, nil // the last line may be incomplete
+		return l, false, nil // ignore the error, because the last line may be incomplete
 	}
 	if l.To, err = frontier.ParseURL(l.LinkRecord.To); err != nil {
 		return l, false, nil
@@ -137,7 +137,8 @@ func (a *Account) refusedBy(f *filter, line []byte, memory *linkMemory) (l Refus
 	return l, !known, err
 }
 
-// admitAll adds the seeds of all sites and the stored roots to the scope.
+// admitAll adds the seeds of all sites to the scope, and the stored URLs to which seeds have
+// redirected.
 func (a *Account) admitAll(scope crawler.Scope) error {
 	if err := a.admitStored(scope); err != nil {
 		return err

@@ -9,11 +9,10 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Stored has the options of the last run of a crawl, as far as they are stored in its
-// directory.
+// A Stored has those options of the last run of a crawl that are stored in its directory.
 type Stored struct {
-	// Options has the identity, and the settings that have a text form. The settings of
-	// connections (GroupWire), the seeds, and the functions of the program are left out.
+	// Options has the identity and the settings that have a text form. It leaves out the
+	// settings of connections (GroupWire), the seeds, and the functions of the program.
 	Options crawler.Options
 	// Untold are the settings whose values could not be stored because they have no text form,
 	// such as a scope that is a function of the program. In Options they have their defaults.
@@ -36,12 +35,12 @@ func ReadStored(from store.Values) (s Stored, ok bool, err error) {
 	return s, true, nil
 }
 
-// usual returns the settings for sites that have none of their own.
+// usual returns the settings of sites that have none of their own.
 func (s *Stored) usual() kept.Site {
 	o := s.Options
 	for _, set := range o.Settings() {
 		if number, ok := set.Value.(interface{ Fill() string }); ok {
-			number.Fill() // a run had these settings: they are valid
+			number.Fill() // fill in the default; the value is valid, because a run had it
 		}
 	}
 	return kept.Site{

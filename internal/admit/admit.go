@@ -1,5 +1,5 @@
-// Package admit decides which URLs enter a crawl: by the scope, the depth, the filters, and the
-// patterns of endless spaces of URLs.
+// Package admit decides which found URLs are queued: by the scope, the depth, the filters, and
+// the patterns of endless spaces of URLs.
 package admit
 
 import (
@@ -9,20 +9,20 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Rules decide whether a URL that was found enters a crawl. The functions must be safe for
-// concurrent use if the Rules are used concurrently.
+// Rules decide whether a found URL is queued. The functions must be safe for concurrent use if
+// the Rules are used concurrently.
 type Rules struct {
-	OptOut     func(frontier.URL) string  // why a URL must not be requested, or ""; nil: no URL is opted out
-	Scope      func(frontier.Entry) bool  // whether a URL is in scope
-	Site       func(*frontier.Entry) bool // whether a URL is in the scope of its own site; nil: each is
-	Include    *regexp.Regexp             // nil: all URLs
-	Exclude    *regexp.Regexp             // nil: none
-	Depth      int                        // the most links from a seed; 0: no limit
-	Requisites bool                       // requisites are fetched even outside the scope
-	NoSitemaps bool                       // sitemaps are not read
+	OptOut     func(frontier.URL) string  // returns why a URL must not be requested, or ""; nil: no URL is opted out
+	Scope      func(frontier.Entry) bool  // reports whether a URL is in scope
+	Site       func(*frontier.Entry) bool // reports whether a URL is in the own scope of its site; nil: every URL is
+	Include    *regexp.Regexp             // only URLs that match are queued; nil: all URLs
+	Exclude    *regexp.Regexp             // URLs that match are not queued; nil: no URL
+	Depth      int                        // largest number of links from a seed; 0: no limit
+	Requisites bool                       // requisites of pages, such as images, are queued even outside the scope
+	NoSitemaps bool                       // sitemaps are not queued, even if a robots.txt names them
 }
 
-// Unwanted returns why a URL that was found does not enter the crawl, or Undecided if it does.
+// Unwanted returns why a found URL is not queued. It returns Undecided if the URL is queued.
 func (r *Rules) Unwanted(e *frontier.Entry) frontier.Code {
 	switch {
 	case r.OptOut != nil && r.OptOut(e.URL) != "":
@@ -30,8 +30,8 @@ func (r *Rules) Unwanted(e *frontier.Entry) frontier.Code {
 	case e.Redirects() > frontier.MaxRedirects:
 		return frontier.TooManyRedirects
 	case e.FromSeed():
-		// Redirects of a seed are followed to any host, unless Exclude matches the URL: a seed
-		// often redirects to another host, which then has the site that the seed names.
+		// Redirects of a seed are followed to any host, unless Exclude matches the target: a
+		// seed often redirects to the host that now has the site.
 		if r.Excluded(e) {
 			return frontier.Filtered
 		}
@@ -45,8 +45,8 @@ func (r *Rules) Excluded(e *frontier.Entry) bool {
 	return r.Exclude != nil && r.Exclude.MatchString(e.URL.String())
 }
 
-// Narrowed returns why e is outside the depth, the filters or the scope of the crawl, or
-// Undecided if it is inside all of them.
+// Narrowed returns why e is outside of the depth, the filters or the scope of the crawl. It
+// returns Undecided if e is inside of all of them.
 func (r *Rules) Narrowed(e *frontier.Entry) frontier.Code {
 	switch {
 	case r.Depth > 0 && e.Depth > r.Depth:
@@ -59,7 +59,7 @@ func (r *Rules) Narrowed(e *frontier.Entry) frontier.Code {
 		case e.Sitemap() && (r.NoSitemaps || nested(e) > maxNested):
 			return frontier.TooDeep
 		case r.Requisites && e.Requisite() || named(e):
-			// Outside the scope, but needed to show the page or to read the sitemap.
+			// The URL is outside of the scope, but needed to show a page or to read a sitemap.
 			return frontier.Undecided
 		}
 	}
@@ -80,9 +80,9 @@ func (r *Rules) Narrowed(e *frontier.Entry) frontier.Code {
 // allow more.
 const maxNested = 3
 
-// named reports whether e is a sitemap on an allowed host. If a robots.txt names the sitemap,
-// or another sitemap redirects to it, any host is allowed. If an index names it, only the host
-// of the index is allowed.
+// named reports whether e is a sitemap on an allowed host. A sitemap that a robots.txt names,
+// or to which another sitemap redirects, may be on any host. A sitemap that an index names must
+// be on the host of the index.
 func named(e *frontier.Entry) bool {
 	switch {
 	case !e.Sitemap():
@@ -94,8 +94,8 @@ func named(e *frontier.Entry) bool {
 	return err == nil && via.Host() == e.URL.Host()
 }
 
-// nested returns the number of hops of the kind M (see maxNested) in a row that led to e.
-// Redirects between them are ignored.
+// nested returns how many of the last hops to e are of the kind M (see maxNested). It ignores
+// redirects between them.
 func nested(e *frontier.Entry) int {
 	hops := strings.ReplaceAll(e.Hops, string(rune(frontier.HopRedirect)), "")
 	return len(hops) - len(strings.TrimRight(hops, string(rune(frontier.HopManifest))))

@@ -14,49 +14,48 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Bounds for the patterns of endless spaces of URLs. Each is far above what a site with
-// ordinary documents has.
+// The bounds above which a URL counts as part of an endless space. Each is far above the values
+// of ordinary sites.
 const (
 	maxSegments  = 32      // number of segments of a path
-	maxRounds    = 3       // number of times that the same segment, or sequence of segments, occurs in a row in a path
-	maxPairs     = 4       // number of times that a query has the same name with the same value
-	maxShapes    = 128     // combinations of parameter names under one path of a site
-	maxSessions  = 8       // session ids under one path of a site
-	futureYears  = 3       // years from now that the month of a calendar page may be, if it was found on the page of another month
-	maxMonths    = 240     // months of one calendar, each of which was found on the page of the month before or after it
-	maxTraps     = 1 << 10 // places with refused links that are remembered for the Summary
-	maxSpaces    = 1 << 12 // paths whose combinations of parameter names, or session ids, are remembered
-	longestQuery = 4 << 10 // bytes of a query that are examined
+	maxRounds    = 3       // number of times that a segment, or a sequence of segments, may occur in a row in a path
+	maxPairs     = 4       // number of times that a query may have the same name with the same value
+	maxShapes    = 128     // number of combinations of parameter names under one path of a site
+	maxSessions  = 8       // number of session ids under one path of a site
+	futureYears  = 3       // number of years from now to the month of a calendar page that was found on the page of another month
+	maxMonths    = 240     // number of months of one calendar, if each was found on the page of the month before or after it
+	maxTraps     = 1 << 10 // number of Traps that are remembered for the Summary
+	maxSpaces    = 1 << 12 // number of paths whose parameter names and session ids are remembered
+	longestQuery = 4 << 10 // length of the part of a query that is examined, in bytes
 )
 
-// A Trap is a place where links were refused because their URLs have the pattern of an endless
-// space, such as a calendar without end.
+// A Trap is an endless space of URLs at one site, such as a calendar without end. Links into it
+// were refused.
 type Trap struct {
 	Site    frontier.Site
-	Pattern string // the pattern in words, such as "the path repeats /a/b"
+	Pattern string // the pattern of the URLs in words, such as "the path repeats /a/b"
 	URLs    int    // number of links that were refused
 }
 
-// Traps refuses links whose URLs have the pattern of an endless space. It counts, for one run,
-// the values that it has seen. Its memory is bounded: if it has to forget a count, that count
-// begins again at zero.
+// Traps refuses links into endless spaces of URLs, which it recognises by patterns. It counts
+// the values that it has seen in one run. Its memory is bounded: if it has to forget a count,
+// the count begins again at zero.
 type Traps struct {
-	mu     sync.Mutex // guards all fields; locked only for links with such a pattern or with a query
+	mu     sync.Mutex // guards all fields; locked only for links that have a pattern or a query
 	spaces map[uint64][]uint64
-	found  map[Trap]int // number of refused links; the keys have URLs = 0
+	found  map[Trap]int // number of refused links for each Trap; the keys have URLs = 0
 }
 
-// A Finder describes the page on which links are found. It saves checks: endless paths grow
-// from page to page, so if the path of a page is ordinary, the paths of its links need not be
-// checked.
+// A Finder describes the page on which links are found. It saves checks of their paths: endless
+// paths grow from page to page, so the links of a page with an ordinary path need no check.
 type Finder struct {
 	Grown       bool // the path of the page is long, or begins to repeat itself
-	year, month int  // the month in the URL of the page, if dated is set
+	year, month int  // the month in the URL of the page; valid if dated is set
 	dated       bool // the URL of the page has a month
-	far         int  // the first year that counts as far from now
+	far         int  // first year that is too far in the future
 }
 
-// NewFinder returns the Finder of the page at u. Years are compared with that of now.
+// NewFinder returns the Finder of the page at u. It compares years with the year of now.
 func NewFinder(u frontier.URL, now time.Time) Finder {
 	target := u.Target()
 	path, _, _ := strings.Cut(target, "?")
@@ -67,8 +66,8 @@ func NewFinder(u frontier.URL, now time.Time) Finder {
 	}
 }
 
-// Judge returns the pattern by which the URL of e leads into a trap, or "" if it has none. f
-// describes the page with the link.
+// Judge returns the pattern of an endless space that the URL of e has, or "". f describes the
+// page with the link.
 func (t *Traps) Judge(e *frontier.Entry, f *Finder) string {
 	path, query, _ := strings.Cut(e.URL.Target(), "?")
 	why := ""
@@ -89,7 +88,7 @@ func (t *Traps) Judge(e *frontier.Entry, f *Finder) string {
 	return why
 }
 
-// Note counts a link that was refused because of a pattern.
+// Note counts a link that Judge has refused. why is the pattern.
 func (t *Traps) Note(site frontier.Site, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,12 +100,12 @@ func (t *Traps) Note(site frontier.Site, why string) {
 		if len(t.found) >= maxTraps {
 			key = Trap{Pattern: "others"}
 		}
-		key.Site = frontier.Site(strings.Clone(string(key.Site))) // cloned, because a substring would keep the whole URL in memory
+		key.Site = frontier.Site(strings.Clone(string(key.Site))) // copy the name, because otherwise the whole URL would stay in memory
 	}
 	t.found[key]++
 }
 
-// List returns the traps, those with the most links first.
+// List returns the traps, beginning with the one with the most links.
 func (t *Traps) List() []Trap {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,9 +120,8 @@ func (t *Traps) List() []Trap {
 	return all
 }
 
-// endlessPath returns the pattern of a path with too many or repeated segments, or "". A path
-// gets repeated segments on a site where a page of a directory has a relative link to that
-// directory.
+// endlessPath returns the pattern of a path with too many or repeated segments, or "". Paths
+// with repeated segments arise if a page in a directory has a relative link to that directory.
 func endlessPath(path string) string {
 	if strings.Count(path, "/") > maxSegments {
 		return fmt.Sprintf("the path has more than %d segments", maxSegments)
@@ -134,11 +132,11 @@ func endlessPath(path string) string {
 	return ""
 }
 
-// repeatedIn returns the first segment, or sequence of segments, that occurs in a path several
-// times in a row. The parameter rounds is the least number of times. It returns "" if there is
-// none, or if the path has too many segments to check.
+// repeatedIn returns the first segment, or sequence of segments, that occurs at least rounds
+// times in a row in a path. It returns "" if nothing is repeated so often, or if the path has
+// too many segments to check.
 func repeatedIn(path string, rounds int) string {
-	var ends [maxSegments + 1]uint16 // positions of the slashes; a URL has no 64 KiB
+	var ends [maxSegments + 1]uint16 // positions of the slashes; they fit in 16 bits, because a URL is shorter than 64 KiB
 	n := 0
 	for i := 0; ; n++ {
 		at := strings.IndexByte(path[i:], '/')
@@ -162,8 +160,8 @@ func repeatedIn(path string, rounds int) string {
 	return ""
 }
 
-// again reports whether rest begins with s, repeated the given number of times, and then ends
-// or continues with a slash. s is one or several whole segments.
+// again reports whether rest begins with s, repeated times times, and then ends or continues
+// with a slash. s is one or several whole segments.
 func again(rest, s string, times int) bool {
 	for range times {
 		if !strings.HasPrefix(rest, s) {
@@ -174,16 +172,16 @@ func again(rest, s string, times int) bool {
 	return rest == "" || rest[0] == '/'
 }
 
-// hasLetter reports whether s has any character other than digits and slashes. A path of digits
-// only, such as /0/0/0, may be the address of a tile of a map, where repetition is normal.
+// hasLetter reports whether s has a character other than digits and slashes. A path of digits
+// only, such as /0/0/0, may be the address of a map tile, where repetition is normal.
 func hasLetter(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r != '/' && (r < '0' || r > '9') }) >= 0
 }
 
-// endlessCalendar returns the pattern of a calendar whose links from month to month never end,
-// or "". A link from month to month leads from the page of a month to the next or the previous
-// month. endlessCalendar returns a pattern only for such a link, and only if its month is far
-// in the future or more than maxMonths months of the calendar were found by such links.
+// endlessCalendar returns the pattern of a calendar without end, or "". It looks only at links
+// from the page of a month to the next or the previous month. It returns a pattern if the month
+// of the link is far in the future, or if more than maxMonths months of the calendar were found
+// by such links.
 func (t *Traps) endlessCalendar(u frontier.URL, f *Finder) string {
 	y, m, at := month(u.Target())
 	step := 12*y + m - 12*f.year - f.month
@@ -191,7 +189,7 @@ func (t *Traps) endlessCalendar(u frontier.URL, f *Finder) string {
 	case at < 0 || step < -1 || step > 1:
 		return ""
 	case y >= f.far:
-	case step == 0: // a link to the month of the page itself, such as on each page of a blog's archive
+	case step == 0: // a link to the page's own month, as on each page of a blog's archive
 		return ""
 	case !t.many(u.Site(), u.Target()[:at]+"month", uint64(12*y+m), maxMonths):
 		return ""
@@ -201,7 +199,7 @@ func (t *Traps) endlessCalendar(u frontier.URL, f *Finder) string {
 
 // month returns the first year in text that has a month after it, that month, and the position
 // of the year. Examples are 2031-05, 2031/5, 203105, 20310531 and year=2031&month=5. at is -1
-// if there is none.
+// if there is no such year.
 func month(text string) (year, month, at int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] < '0' || text[i] > '9' {
@@ -236,8 +234,8 @@ func month(text string) (year, month, at int) {
 
 // The ranges of years that are taken for dates. With a separator after the year, the year is
 // below lastYear. Without one, it is at least firstDate and below lastDate, because only the
-// size of such a number tells a date from another number. So neither 79010203, the number of a
-// question, nor 9075-1, that of a standard, is a date.
+// size of such a number shows that it is a date. So 79010203, the number of a question, is not
+// a date, and neither is 9075-1, the number of a standard.
 const (
 	lastYear  = "2200"
 	firstDate = "1900"
@@ -261,20 +259,19 @@ func number(digits string) int {
 	return n
 }
 
-// sessionNames are the names, in lower case, of parameters that identify a visitor, not
+// sessionNames has the names, in lower case, of parameters that identify a visitor and not the
 // content.
 var sessionNames = map[string]bool{
 	"jsessionid": true, "phpsessid": true, "sessionid": true, "session_id": true, "sid": true, "sessid": true,
 	"oscsid": true, "zenid": true, "cfid": true, "cftoken": true, "aspsessionid": true,
 }
 
-// minSession is the least length of a session id: a shorter value may be the number of a
+// minSession is the least length of a session id. A shorter value may be the number of a
 // document.
 const minSession = 12
 
 // endlessQuery returns the pattern of an endless space that a query has, or "". The patterns
-// are: the same parameter repeated, a new session id in each link, and parameters combined in
-// many ways and orders.
+// are a repeated parameter, a new session id in each link, and parameters in many combinations.
 func (t *Traps) endlessQuery(site frontier.Site, path, query string) string {
 	var names uint64
 	first := true
@@ -284,7 +281,7 @@ func (t *Traps) endlessQuery(site frontier.Site, path, query string) string {
 			return t.session(site, path+"?"+strings.ToLower(name), value)
 		}
 		if first && !named {
-			name = "" // a part without "=" is a value, such as the name of a wiki page, and not a parameter
+			name = "" // a part without "=" is a value, such as the name of a wiki page
 		}
 		first = false
 		names = bits.RotateLeft64(names, 1) ^ xxh3.HashString(name)
@@ -298,8 +295,8 @@ func (t *Traps) endlessQuery(site frontier.Site, path, query string) string {
 	return ""
 }
 
-// repeatedPair returns a parameter, name=value, that occurs in the query more than maxPairs
-// times, or "".
+// repeatedPair returns a parameter with its value (name=value) that occurs more than maxPairs
+// times in the query, or "".
 func repeatedPair(query string) string {
 	if strings.Count(query, "&") < maxPairs-1 {
 		return ""
@@ -314,8 +311,8 @@ func repeatedPair(query string) string {
 	return ""
 }
 
-// session counts a session id in a link under a path. It returns a pattern if the links under
-// the path have more than maxSessions session ids, or else "".
+// session counts the session id of a link under a path. It returns a pattern if the links under
+// the path have more than maxSessions session ids, and otherwise "".
 func (t *Traps) session(site frontier.Site, path, id string) string {
 	if t.many(site, path, xxh3.HashString(id), maxSessions) {
 		return fmt.Sprintf("more than %d session ids under %s", maxSessions, Short(path))
@@ -323,8 +320,8 @@ func (t *Traps) session(site frontier.Site, path, id string) string {
 	return ""
 }
 
-// many reports whether a path of a site has more different values than the given limit,
-// counting this value. It remembers the value, unless it returns true.
+// many counts a value under a path of a site. It returns true if the path then has more than
+// most different values; in this case it does not remember the value.
 func (t *Traps) many(site frontier.Site, path string, value uint64, most int) bool {
 	key := bits.RotateLeft64(xxh3.HashString(string(site)), 1) ^ xxh3.HashString(path)
 	t.mu.Lock()
@@ -342,16 +339,16 @@ func (t *Traps) many(site frontier.Site, path string, value uint64, most int) bo
 	return false
 }
 
-// IsSession reports whether a parameter of a query is a session id. It returns false for values
-// with a slash, because a site may use the name sid for the id of a story, such as
+// IsSession reports whether a parameter of a query is a session id. It returns false for a
+// value with a slash, because some sites use the name sid for the id of a story, such as
 // 24/05/12/1234567.
 func IsSession(name, value string) bool {
 	return len(value) >= minSession && sessionNames[strings.ToLower(name)] &&
 		!strings.Contains(value, "/") && !strings.Contains(strings.ToLower(value), "%2f")
 }
 
-// MaxShort is the most bytes of a URL that messages and summaries show.
+// MaxShort is the largest length in bytes of a URL in messages and summaries.
 const MaxShort = 256
 
-// Short returns the beginning of a URL, for messages and summaries.
+// Short returns the first MaxShort bytes of a URL, for messages and summaries.
 func Short(url string) string { return url[:min(len(url), MaxShort)] }

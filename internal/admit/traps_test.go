@@ -44,7 +44,7 @@ func TestPatternsOfTraps(t *testing.T) {
 		{"/rfc9308/12", "/rfc9309/13", ""},
 		{"/rfc9308/12", "/rfc9309", ""},
 		{"/2030-13", "/2030-14", ""},
-		{"/questions/79010203", "/questions/79010204", ""}, // numbers of questions, threads and standards
+		{"/questions/79010203", "/questions/79010204", ""}, // numbers of questions, threads and standards are not dates
 		{"/t/450311/", "/t/450312/", ""},
 		{"/iso/9075-1", "/iso/9075-2", ""},
 		{"/2023113", "/2023114", ""},
@@ -72,7 +72,7 @@ func TestPatternsOfTraps(t *testing.T) {
 	}
 }
 
-// Only paths that have begun to grow are checked.
+// Grown is set only for pages whose paths have begun to grow.
 func TestWherePathsGrow(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/": false, "/a/b": false, "/a/a": true, "/a/a.html": false, "/x/a/b/a/b/y": true, "/a/b/a": false, "/0/0": false,
@@ -101,11 +101,11 @@ func entryOf(t *testing.T, raw string) frontier.Entry {
 	return frontier.Entry{URL: u}
 }
 
-// Traps that only many links show are detected after too many, for one path of one site, and
-// not for others.
+// Some traps show only by many links. They are detected after too many links under one path of
+// one site. Other paths and sites are not affected.
 func TestTrapsOfManyLinks(t *testing.T) {
 	for _, test := range []struct {
-		url  string // with a verb for a number
+		url  string // format of the URLs, with a verb for a number
 		most int
 		want string
 	}{
@@ -117,15 +117,15 @@ func TestTrapsOfManyLinks(t *testing.T) {
 		{"http://a.example/x?p%d=1", maxShapes, "more than 128 combinations of parameters under /x"},
 		{"http://a.example/x?a=1&b%d=1&a=2", maxShapes, "more than 128 combinations of parameters under /x"},
 		{"http://a.example/%d?a=1", 10_000, ""},
-		{"http://a.example/x?PageName%d", 10_000, ""}, // of a wiki
+		{"http://a.example/x?PageName%d", 10_000, ""}, // the pages of a wiki
 		{"http://a.example/showthread.php?%d-title&p=7", 10_000, ""},
 		{"http://a.example/x?f&red%d", maxShapes, "more than 128 combinations of parameters under /x"},
-		{"http://a.example/article.pl?sid=24/05/12/%07d", 10_000, ""}, // the id of a story
+		{"http://a.example/article.pl?sid=24/05/12/%07d", 10_000, ""}, // the id of a story is no session id
 		{"http://a.example/article.pl?sid=24%%2F05%%2F12%%2F%07d", 10_000, ""},
 	} {
 		var tr Traps
 		for i := range test.most + 2 {
-			for range 2 { // repeated links count once
+			for range 2 { // count each link once, even if it is found twice
 				e := entryOf(t, fmt.Sprintf(test.url, i))
 				want := test.want
 				if i < test.most {
@@ -144,7 +144,7 @@ func TestTrapsOfManyLinks(t *testing.T) {
 	}
 }
 
-// A calendar that goes back in time is left after many months.
+// A calendar that goes back in time is detected after maxMonths months.
 func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 	var tr Traps
 	month := time.Date(2020, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -162,8 +162,8 @@ func TestACalendarIsLeftAfterManyMonths(t *testing.T) {
 	}
 }
 
-// Pages of an archive of many years that link only within their own month are not an endless
-// calendar.
+// An archive of many years is not an endless calendar if its pages link only within their own
+// month.
 func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
 	var tr Traps
 	now := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -178,7 +178,7 @@ func TestAnArchiveOfManyYearsIsNoCalendar(t *testing.T) {
 	}
 }
 
-// The memory of traps is bounded, for any number of paths and patterns.
+// The memory of Traps is bounded for any number of paths and patterns.
 func TestTrapsAreBounded(t *testing.T) {
 	var tr Traps
 	for i := range 3*maxSpaces + 1 {

@@ -13,16 +13,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// A visit is a request in the log of another program.
+// A visit is one request in a log that another program has written, such as a web server.
 type visit struct {
 	line       int64
-	host       string // from the log; empty if the line names no host
+	host       string // host name from the line; empty if the line has none
 	addr       string
 	target     string
 	agent      string
 	status     int
-	at         time.Time // when it was logged, to the second: nginx logs the end of the answer, Apache the beginning of the request
-	start, end time.Time // if the log has both
+	at         time.Time // time of the line, to the second: nginx logs the end of the answer, Apache the beginning of the request
+	start, end time.Time // set only if the log has both times
 }
 
 func (v *visit) exact() bool { return !v.start.IsZero() }
@@ -32,7 +32,7 @@ func (v *visit) robots() bool {
 	return path == rulesTarget
 }
 
-// hostname returns the host without the scheme and the port, which it has in a crawl.log.
+// hostname returns the host without scheme and port. In a crawl.log, v.host has both.
 func (v *visit) hostname() string {
 	if _, rest, ok := strings.Cut(v.host, "://"); ok {
 		return hostOf(rest)
@@ -50,7 +50,7 @@ const accessTime = "02/Jan/2006:15:04:05 -0700"
 // request was not an HTTP request.
 func parseAccess(text string) (*visit, error) {
 	before, rest, closed := strings.Cut(text, `] "`)
-	open := strings.LastIndex(before, " [") // a user name may contain one as well
+	open := strings.LastIndex(before, " [") // use the last " [", because a user name may contain one, too
 	if open < 0 || !closed {
 		return nil, errors.New(`it is not in the combined format: ADDRESS - USER [TIME] "REQUEST" STATUS BYTES "REFERER" "AGENT"`)
 	}
@@ -74,7 +74,7 @@ func parseAccess(text string) (*visit, error) {
 		return nil, fmt.Errorf("%q is no status", clip(numbers[0]))
 	}
 	_, rest, _ = strings.Cut(rest, `"`)
-	_, rest, ok = quotedField(rest) // the referer
+	_, rest, ok = quotedField(rest) // skip the Referer, which is not used
 	_, rest, more := strings.Cut(rest, `"`)
 	v.agent, _, closed = quotedField(rest)
 	if !ok || !more || !closed {
@@ -109,7 +109,7 @@ func (v *visit) from(fields []string) {
 	v.addr = cmp.Or(client, fields[0])
 }
 
-// ask parses a request line.
+// ask parses a request line, such as "GET /a HTTP/1.1", and sets the target of v.
 func (v *visit) ask(request string) {
 	part := strings.Split(request, " ")
 	if len(part) < 2 {
@@ -138,8 +138,9 @@ func hostOf(s string) string {
 	return strings.ToLower(s)
 }
 
-// quotedField reads up to the quotation mark that ends a field. It decodes the escapes that
-// servers write for special octets: \xHH, \" and \\.
+// quotedField returns the text before the next quotation mark, and the rest of the line after
+// it. It decodes the escapes that servers write for special bytes: \xHH, \" and \\. ok is false
+// if there is no quotation mark.
 func quotedField(s string) (field, rest string, ok bool) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -172,13 +173,13 @@ func parseHeritrix(text string) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
-	const leastFailure = -10 // a lower status, or zero, means that there was no request
+	const leastFailure = -10 // a lower status, or 0, means that no request was made
 	if l.Start.IsZero() || l.Status == 0 || l.Status < leastFailure {
 		return nil, nil
 	}
 	u, err := frontier.ParseURL(l.URL)
 	if err != nil {
-		return nil, nil // dns:, whois: and the like
+		return nil, nil // schemes without a request to a site: dns, whois and others
 	}
 	end := l.Start.Add(l.Duration)
 	return &visit{host: string(u.Site()), target: u.Target(), status: l.Status, at: end, start: l.Start, end: end}, nil

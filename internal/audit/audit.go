@@ -27,20 +27,21 @@ import (
 // Options are the settings of an audit. The zero value is valid. If one of the functions
 // returns an error, the audit stops and returns that error.
 type Options struct {
-	Temp      string                 // directory for temporary files, about 1,300 bytes per request; "" means the system's
+	Temp      string                 // directory for temporary files, which take about 1,300 bytes per request; "": the system's directory
 	Violation func(*Violation) error // called for each violation, sorted by host and then by the time of the request
-	Site      string                 // a host name: Request and Copy are called for it
+	Site      string                 // a host name; Request and Copy are called only for this host
 	Request   func(Request) error    // called for each request to Site, in order
 	Copy      func(Copy) error       // called for each stored robots.txt of Site, after all requests
-	Server    *ServerLog             // the access log of a server that was crawled, to be compared with crawl.log; may be nil
-	Gauge     *gauge.Gauge           // counts what Dir reads of the log; may be nil
-	Quit      func() error           // called from time to time while Dir reads the log; if it returns an error, the audit ends; may be nil
+	Server    *ServerLog             // access log of a server that was crawled, which is compared with crawl.log; nil: none
+	Gauge     *gauge.Gauge           // counts what Dir reads of the log; nil: nothing is counted
+	Quit      func() error           // called from time to time while Dir reads the log; an error that it returns ends the audit; nil: not called
 
-	mark  func(kind byte, name string, t trace) error // for Together: called for each request to a host or an address that other crawls may use
-	order func(temp string) order                     // nil: crawllog.NewOrder
+	mark  func(kind byte, name string, t trace) error // for Together: called for each request to a host or an address that other crawls may share; nil: not called
+	order func(temp string) order                     // makes the sorter of the requests; nil: crawllog.NewOrder
 }
 
-// An order is a *crawllog.Order, or one that fails in tests.
+// An order sorts lines by their keys. It is a *crawllog.Order; tests replace it by one that
+// fails.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
@@ -57,24 +58,26 @@ func (o *Options) newOrder() order {
 // A Crawl is the evidence that Dir finds in a directory.
 type Crawl struct {
 	Name       string                                                 // name of the log, for errors
-	Log        func() (io.ReadCloser, error)                          // opens the log; called twice
+	Log        func() (io.ReadCloser, error)                          // opens the log; called twice, because the log is read twice
 	Robots     func(frontier.Site) iter.Seq2[*robots.Snapshot, error] // returns all stored copies of a site, in the order of their times
-	Identity   crawler.Identity                                       // of the crawl
-	Settings   map[string]string                                      // of the last run, in the form of kept.LastRun
-	UserAgents []string                                               // User-Agents in the WARC files
+	Identity   crawler.Identity                                       // name and contact of the crawler
+	Settings   map[string]string                                      // settings of the last run, by the keys of kept.LastRun
+	UserAgents []string                                               // the different User-Agents in the WARC files
 	Killed     bool                                                   // the last run was killed, or ended because the disk was full
-	Committed  time.Time                                              // if Killed: the time of the last commit
+	Committed  time.Time                                              // time of the last commit, if Killed is set
 
-	// What the state knows about the log. Audit compares only values other than zero.
-	Written int64                                            // bytes of the log that were written at the last commit
-	Sum     uint32                                           // CRC-32C of these bytes
-	Sites   iter.Seq2[frontier.Site, error]                  // the sites of the crawl
+	// The next fields come from the state of the crawl and describe the log. Zero values are
+	// not checked.
+	Written int64                                            // length of the log at the last commit, in bytes
+	Sum     uint32                                           // CRC-32C of the first Written bytes of the log
+	Sites   iter.Seq2[frontier.Site, error]                  // all sites of the crawl
 	Entries func(frontier.Site) iter.Seq2[store.Kept, error] // entries of a site; not nil if Sites is not nil
 }
 
-// Audit checks every request of a crawl. The error is a *LineError if a line of the log cannot
-// be read, a *store.DamagedError if the log has impossible settings, or an error of reading
-// the evidence or of using temporary files. Damaged files are an error, not a violation.
+// Audit checks each request in the log of a crawl. It returns a *LineError if a line of the log
+// cannot be read, a *store.DamagedError if the log has impossible settings, the error of a
+// function in o, or an error of reading the evidence or of using temporary files. A damaged
+// file is an error, and not a violation.
 func (c Crawl) Audit(o Options) (*Report, error) {
 	a := &auditor{
 		Crawl: c, Options: o, margins: map[frontier.Clock]*Margin{}, copiesSum: sha256.New(), chains: map[frontier.Site]int{},
@@ -116,9 +119,9 @@ type auditor struct {
 	report    *Report
 	margins   map[frontier.Clock]*Margin
 	copiesSum hash.Hash
-	chains    map[frontier.Site]int // consecutive redirects of the robots.txt of a site
-	carried   int64                 // copies of robots.txt that an earlier crawl has fetched
-	served    map[string]bool       // hosts in the log of the server
+	chains    map[frontier.Site]int // for each site, how many requests for its robots.txt in a row were answered with a redirect
+	carried   int64                 // number of copies of robots.txt that were taken from an earlier crawl
+	served    map[string]bool       // hosts that occur in the log of the server
 }
 
 func (a *auditor) readRuns() error {
@@ -139,8 +142,9 @@ func (a *auditor) readRuns() error {
 	return nil
 }
 
-// sort adds each request to the groups of its host, its address and its domain. A group is
-// sorted by the start of the requests, but the log by their end.
+// sort adds each request to three groups: those of its host, its address and its domain. The
+// requests of a group are sorted by their start, because the log has them in the order of their
+// end.
 func (a *auditor) sort() error {
 	log, err := a.Log()
 	if err != nil {
@@ -233,7 +237,7 @@ func (a *auditor) add(r *request, text []byte) error {
 
 // judge checks all requests, group by group.
 func (a *auditor) judge() error {
-	var group []byte // kind and name of the group
+	var group []byte // the kind and the name that begin the keys of the group
 	var h *host
 	var c *common
 	var u *known
@@ -289,7 +293,7 @@ func (a *auditor) judge() error {
 			return a.shared(c, r)
 		}
 		a.arrived(h, r)
-		if r.site.Host() != h.name { // the request was only made because of a site of this host
+		if r.site.Host() != h.name { // skip a request that was made for a site of another host, such as a redirect of its robots.txt
 			return nil
 		}
 		return a.request(h, r)
@@ -297,14 +301,14 @@ func (a *auditor) judge() error {
 	return errors.Join(err, end())
 }
 
-// follow counts the redirects of a robots.txt, also those to other sites. Redirects of a
-// tdmrep.json or of a license do not count.
+// follow counts the redirects of a robots.txt, including those to other sites. It does not
+// count redirects of a tdmrep.json or of a license document.
 func (a *auditor) follow(r *request) error {
 	if !r.robots || r.use {
 		return nil
 	}
 	if r.site == r.via && r.url.Target() == rulesTarget {
-		delete(a.chains, r.via) // a new chain begins
+		delete(a.chains, r.via) // this request begins a new chain of redirects
 	}
 	if !redirected(r) {
 		delete(a.chains, r.via)
@@ -314,7 +318,7 @@ func (a *auditor) follow(r *request) error {
 	n := a.chains[r.via]
 	a.report.Redirected = max(a.report.Redirected, n)
 	a.checked(Redirects)
-	if n != frontier.MaxRedirects+2 { // each chain is reported once
+	if n != frontier.MaxRedirects+2 { // report a chain only once, when it exceeds the limit
 		return nil
 	}
 	return a.violation(&Violation{
@@ -345,7 +349,7 @@ func sender(agent string) string {
 	return name
 }
 
-// finish completes the report.
+// finish sets the fields of the report that need all requests.
 func (a *auditor) finish() {
 	r := a.report
 	r.LogBytes, r.LogSHA256, r.LogLines = a.runs.bytes, a.runs.digest, a.runs.lines

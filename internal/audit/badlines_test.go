@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A kill may leave a last line without an end, which is ignored. Any other line that cannot be
-// read is an error that names it.
+// An incomplete last line, which a kill may leave, is ignored. For each other line that cannot
+// be read, Audit returns a *LineError with its number.
 func TestLinesThatAreNoneAreNamed(t *testing.T) {
 	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
 	w.run(0, "begin:clean")
@@ -52,7 +52,7 @@ func TestLinesThatAreNoneAreNamed(t *testing.T) {
 	}
 }
 
-// Any log is audited, or the error names one of its lines.
+// For any log, Audit returns a report, or a *LineError with the number of a line.
 func FuzzLog(f *testing.F) {
 	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}}}
 	w.run(0, "begin:clean")

@@ -18,7 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// longLog writes a polite log of n requests to a thousand sites, in the order of their ends.
+// longLog writes the log of a polite crawl to a file: n requests to a thousand sites, in the
+// order of their end. It returns the name of the file and the time of the first request.
 func longLog(b *testing.B, n int) (name string, begin time.Time) {
 	const sites = 1000
 	begin = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -54,8 +55,8 @@ func longLog(b *testing.B, n int) (name string, begin time.Time) {
 	return name, begin
 }
 
-// BenchmarkAudit audits a million requests. Apart from the buffers of the sort, it needs as
-// much memory as an audit of ten thousand.
+// BenchmarkAudit audits a million requests. Its memory does not depend on that number, except
+// for the buffers of the sort.
 func BenchmarkAudit(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

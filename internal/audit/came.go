@@ -17,19 +17,19 @@ import (
 type arrival struct {
 	line     int64
 	run      int
-	end      time.Time // to the millisecond, like the time of the copy that this line fetched
+	end      time.Time // end of the request to the millisecond, as in the copy that was fetched by the request
 	status   int
-	digest   string // of the body; empty if it was not recorded
+	digest   string // SHA-1 of the body; empty if the log does not have it
 	redirect bool
 }
 
-// mostArrivals is how many arrivals are kept for a site. The line of a copy is among the last
-// arrivals, together with lines of its redirects and of other sites that needed the same
-// robots.txt.
+// mostArrivals is how many arrivals are kept for a site. The line that fetched a copy is among
+// the last arrivals. The others are lines of the copy's redirects, and of other sites that
+// needed the same robots.txt.
 const mostArrivals = 64
 
-// arrived notes a request for a robots.txt. It is an arrival of the site that received the
-// request and of the site that needed the robots.txt, if these sites are of the host.
+// arrived adds a request for a robots.txt to the arrivals of the site that received the
+// request, and of the site that needed the robots.txt. It skips sites of other hosts.
 func (a *auditor) arrived(h *host, r *request) {
 	if !r.robots || r.use {
 		return
@@ -53,19 +53,19 @@ func (s *site) arrive(x arrival) {
 	s.arrivals = append(s.arrivals, x)
 }
 
-// An origin says where the copy of robots.txt in force comes from.
+// An origin says where a stored copy of robots.txt comes from.
 type origin int
 
 const (
-	byLine  origin = iota // a line of the log, or there is no way to tell
-	byKill                // its line may have been lost in a kill, or was removed with a part of the log
-	unasked               // no request was made for it, because none was allowed
-	unknown               // no line has fetched it
+	byLine  origin = iota // a line of the log has fetched the copy, or this cannot be known
+	byKill                // the line of the copy may have been lost in a kill, or was removed with a part of the log
+	unasked               // the copy was made without a request, because no request was allowed
+	unknown               // no line has fetched the copy
 )
 
-// settle finds the origin of each new copy of a site that was fetched before the given time, or
-// of all new copies if that time is zero. The lines that may have fetched these copies have
-// already been read.
+// settle finds the origin of each new copy of a site that was fetched before the time by, or of
+// all new copies if by is zero. It must be called after all lines that may have fetched these
+// copies were read.
 func (a *auditor) settle(s *site, by time.Time) error {
 	for len(s.copies.fresh) > 0 && (by.IsZero() || s.copies.fresh[0].Fetched.Before(by)) {
 		if err := a.came(s, s.copies.fresh[0]); err != nil {
@@ -76,7 +76,7 @@ func (a *auditor) settle(s *site, by time.Time) error {
 	return nil
 }
 
-// settleAll calls settle for all remaining copies.
+// settleAll calls settle for all remaining copies of a site.
 func (a *auditor) settleAll(s *site) error {
 	err := a.settle(s, time.Time{})
 	for err == nil && s.copies.err == nil && s.copies.later != nil {
@@ -98,7 +98,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	s.origin = byLine
 	first := &a.runs.all[0]
 	switch {
-	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // the beginning of the log is missing, or the clock was set back, so that times have no order
+	case first.begun.IsZero(), a.runs.backAt(c.Fetched): // times cannot be compared: the beginning of the log is missing, or the clock was set back
 		return nil
 	case c.Fetched.Before(first.begun) && a.runs.carried:
 		a.carried++
@@ -110,7 +110,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 	case c.Copy != nil && before != "" && digest(c.Copy.Body) != before:
 		return a.wrong(c, "keeps an earlier copy that is not the last one", nil)
 	case c.Failure != "" && slices.ContainsFunc(s.arrivals, func(x arrival) bool { return x.redirect && !x.end.Before(led) }):
-		return nil // the robots.txt redirects to an excluded site
+		return nil // the copy needs no line, because the robots.txt redirects to an excluded site
 	case c.Failure == "redirect":
 		s.origin = unasked
 		return nil
@@ -124,7 +124,7 @@ func (a *auditor) came(s *site, c *robots.Snapshot) error {
 		if is == "" {
 			return nil
 		}
-		if lines == nil { // of several lines within one millisecond the last one counts
+		if lines == nil { // of several lines with the same millisecond, the last fetched the copy
 			fault, lines = is, []int64{x.line}
 		}
 	}
@@ -167,7 +167,7 @@ func (a *auditor) differs(c *robots.Snapshot, x *arrival, before string) string 
 	return ""
 }
 
-// digest returns the SHA-1 of a body in the form of the log.
+// digest returns the SHA-1 of a body as a crawl.log writes it.
 func digest(body []byte) string {
 	sum := sha1.Sum(body)
 	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])

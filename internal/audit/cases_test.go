@@ -15,15 +15,15 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The report of each log with one special feature.
+// Each log has one special feature. The audit reports exactly the expected violations.
 func TestCasesOfLogs(t *testing.T) {
 	const all = "User-agent: *\nDisallow: /no\n"
 	var whole strings.Builder
 	for _, tc := range []struct {
 		name   string
 		write  func(w *written)
-		want   []string // codes and lines of violations
-		open   []int64  // lines that prove nothing
+		want   []string // expected violations, each as its code and its line
+		open   []int64  // expected lines that prove nothing
 		remark string
 	}{
 		{"a log of nothing", func(w *written) {}, nil, nil, ""},
@@ -32,7 +32,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.run(0.5, "site:http://a.example", "own:delay=3s", "reason:slow")
 			w.copy(1, 200, all)
 			w.ask(4.1, "/", 200)
-			w.ask(6.2, "/1", 200) // too early
+			w.ask(6.2, "/1", 200) // too early for the pause of the site
 		}, []string{"gap 5"}, nil, ""},
 		{"a delay that a site has in the run before", func(w *written) {
 			w.run(0, "begin:clean")
@@ -49,7 +49,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.copy(1, 403, "")
 			w.ask(2.1, "/", 200)
 			w.run(8, "begin:clean")
-			w.ask(9, "/1", 200) // by a setting of the run before
+			w.ask(9, "/1", 200) // the run before had a setting that allows it; this run has none
 		}, []string{"disallowed 6"}, nil, ""},
 		{"polite", func(w *written) {
 			w.run(0, "begin:clean")
@@ -81,7 +81,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.settings = map[string]string{"dialect": "koster1996", "alias": "oldbot otherbot"}
 			w.run(0, "begin:clean")
 			w.copy(1, 200, "User-agent: otherbot\nAllow: /a\nDisallow: /a/b\n")
-			w.ask(2.1, "/a/b", 200) // the first rule
+			w.ask(2.1, "/a/b", 200) // allowed by the first rule
 			w.run(5, "begin:clean", "changed:dialect:rfc9309->koster1996", "changed:alias:none->oldbot otherbot")
 			w.ask(6, "/a/b", 200)
 		}, nil, nil, ""},
@@ -277,7 +277,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
 			w.hop(1.15, "http://b.example/robots.txt", "16.0.0.1")
 			w.hop(1.2, "http://c.example/robots.txt", "16.0.0.2")
-			w.hop(1.36, "http://d.example/robots.txt", "16.0.0.1") // late by its clock, not by the machine's
+			w.hop(1.36, "http://d.example/robots.txt", "16.0.0.1") // 0.21 s after the last request to the address: less than 0.25 s, but within jitter
 		}, []string{"gap 3"}, nil, ""},
 		{"an address without a pause, or that is not public", func(w *written) {
 			w.settings = map[string]string{"ip-delay": "0"}
@@ -317,11 +317,11 @@ func TestCasesOfLogs(t *testing.T) {
 			w.hop(3, "http://b.example/no", "10.0.0.1")
 			w.hop(5, "http://b.example/robots.txt", "10.0.0.1")
 			w.hop(7, "http://c.example/yes", "10.0.0.1")
-			w.hop(9, "http://a.example/no", "10.0.0.1") // its own matter
+			w.hop(9, "http://a.example/no", "10.0.0.1") // no violation, because a.example requests it as its own robots.txt
 		}, []string{"disallowed 4", "no-robots 6"}, nil, ""},
 		{"copies that are not what their lines say", func(w *written) {
 			w.run(0, "begin:clean", crawllog.Records)
-			digest := func(body string) { // of the last line
+			digest := func(body string) { // sets the digest of the last line
 				sum := sha1.Sum([]byte(body))
 				w.lines[len(w.lines)-1].Digest = "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 			}
@@ -329,7 +329,7 @@ func TestCasesOfLogs(t *testing.T) {
 			digest(all)
 			w.copy(20, 200, all)
 			digest("other")
-			w.copy(30, 200, all) // without a digest
+			w.copy(30, 200, all) // a copy whose line has no digest
 			w.copy(40, 200, "new")
 			digest("new")
 			w.lines[len(w.lines)-1].Status = 404
@@ -342,10 +342,10 @@ func TestCasesOfLogs(t *testing.T) {
 			w.ask(72, "/", 200, "kept:x")
 			*w.copy(80, 500, "") = *(&robots.Snapshot{URL: "http://a.example/robots.txt", Status: 500, Fetched: w.end(len(w.lines) - 1)}).After(old)
 			digest("")
-			stale := w.copy(700, 500, "") // with a copy that is not the last one
+			stale := w.copy(700, 500, "") // a failed copy that falls back to another copy than the last one
 			digest("")
 			*stale = *stale.After(&robots.Snapshot{Status: 200, Body: []byte("first"), Fetched: day})
-			w.copy(7000, 200, all).Fetched = day.Add(7001 * time.Second) // that no line has fetched
+			w.copy(7000, 200, all).Fetched = day.Add(7001 * time.Second) // a copy that no line has fetched
 			digest(all)
 			refused := w.copy(8000, 0, "")
 			refused.Failure = "redirect"
@@ -402,7 +402,7 @@ func TestCasesOfLogs(t *testing.T) {
 			for i := range 70 {
 				w.hop(float64(2*i+2), "http://b.example/robots.txt", "10.0.0.1")
 			}
-			for _, i := range []int{6, 7, 70} { // the first of them is forgotten
+			for _, i := range []int{6, 7, 70} { // the first of these arrivals is forgotten
 				w.copies["http://a.example"] = append(w.copies["http://a.example"], &robots.Snapshot{URL: "http://a.example/robots.txt", Status: 200, Fetched: w.end(i)})
 			}
 		}, []string{"evidence 0"}, nil, ""},
@@ -489,7 +489,7 @@ func TestCasesOfLogs(t *testing.T) {
 			w.run(0, "begin:clean")
 			w.hop(1, "http://a.example/robots.txt", "16.0.0.1")
 			w.run(2, "begin:clean", "changed:ip-delay:1s->5s")
-			w.hop(3, "http://b.example/robots.txt", "16.0.0.1") // by the pause of the run before
+			w.hop(3, "http://b.example/robots.txt", "16.0.0.1") // no violation, because the pause of the run before applies
 			w.hop(5, "http://c.example/robots.txt", "16.0.0.1")
 		}, []string{"gap 5"}, nil, ""},
 		{"a domain after a run with a shorter pause", func(w *written) {

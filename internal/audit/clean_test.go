@@ -28,14 +28,14 @@ var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// A world is a random web, and the settings of a crawl of it.
+// A world is a random web together with the settings of a crawl of it.
 type world struct {
 	random *rand.Rand
 	web    *crawltest.Web
 	seeds  []string
 	mu     sync.Mutex
-	dir    string // of the current run
-	killed string // directory of a copy that is made as a kill leaves it; empty: no kill
+	dir    string // directory of the current run
+	killed string // directory of a copy that is made during the crawl, as a kill would leave it; empty: there is no kill
 	killAt int    // number of requests before the kill
 	opts   crawler.Options
 }
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, seed uint64, dir string) *world {
 		Identity: testIdentity, Wire: crawler.Wire{Network: w.web, RootCAs: w.web.RootCAs(), AllowPrivate: true}, Seeds: w.seeds,
 		Scope: crawler.Anywhere(), Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC}}, Budget: crawler.Budget{Limit: 6, Patience: time.Hour}, Pace: crawler.Pace{DomainDelay: time.Duration(r.IntN(2)) * 2 * time.Second, Delay: []time.Duration{0, 0, 3 * time.Second, 100 * time.Millisecond, crawler.NoDelay}[r.IntN(5)]},
 	}
-	if r.IntN(3) == 0 { // of a page, of a whole site, or of a robots.txt
+	if r.IntN(3) == 0 { // the setting is for one page, for a whole site, or for a robots.txt
 		out := []string{"http://a.example/1", "http://b.example/", "http://rules.example/robots.txt", "http://c.example/robots.txt"}[r.IntN(4)]
 		w.opts.OptOut = func(u frontier.URL) string {
 			if strings.HasPrefix(u.String(), out) {
@@ -87,12 +87,12 @@ func (w *world) site(origin, addr string) {
 	maxAge := ""
 	switch r.IntN(11) {
 	case 7:
-		maxAge = "max-age=300" // less does not count
+		maxAge = "max-age=300" // too short to have an effect
 	case 8:
-		s.Redirect("/robots.txt", "http://rules.example/elsewhere") // which does not exist
+		s.Redirect("/robots.txt", "http://rules.example/elsewhere") // this target does not exist
 		rules = "none"
 	case 9:
-		s.Redirect("/robots.txt", "http://rules.example/no/way") // which is forbidden there
+		s.Redirect("/robots.txt", "http://rules.example/no/way") // the rules of that site forbid this target
 		rules = "none"
 	case 10:
 		s.Status("/robots.txt", 403)
@@ -140,7 +140,7 @@ func (w *world) site(origin, addr string) {
 			s.Func(target, func(rw http.ResponseWriter, _ *http.Request) {
 				w.hit()
 				rw.Header().Set("Content-Type", "text/html")
-				rw.Header().Set("Retry-After", "40") // of an existing page
+				rw.Header().Set("Retry-After", "40") // Retry-After of a page that exists
 				io.WriteString(rw, html)
 			})
 		case 0:
@@ -162,10 +162,10 @@ func (w *world) site(origin, addr string) {
 	s.Page("/8", "").Page("/5", "")
 }
 
-// hit counts a request, and kills the crawl at one of them: it copies the files that a kill
-// leaves, and the crawl continues in the copy.
+// hit counts a request. At the request with the number killAt it copies the files of the crawl,
+// as a kill would leave them; the crawl then continues in the copy.
 func (w *world) hit() {
-	time.Sleep(time.Millisecond) // no other goroutine runs now
+	time.Sleep(time.Millisecond) // let all other goroutines finish, in virtual time
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.killAt--; w.killAt == 0 {
@@ -187,8 +187,8 @@ func (w *world) run(t *testing.T) {
 	}
 }
 
-// crawl makes a crawl of three runs and returns its directory. The first run may be killed, and
-// the last has other settings.
+// crawl makes a crawl of three runs and returns its directory. The first run may be killed. The
+// last run has other settings.
 func (w *world) crawl(t *testing.T, parent string) string {
 	w.killAt, w.killed = 1+w.random.IntN(8), filepath.Join(parent, "killed")
 	w.run(t)
@@ -202,7 +202,7 @@ func (w *world) crawl(t *testing.T, parent string) string {
 	return w.dir
 }
 
-// larger returns usually, or the value of an environment variable if it is set.
+// larger returns the number in the environment variable, or usually if it is not set.
 func larger(variable string, usually int) int {
 	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil && n > 0 {
 		return n
@@ -210,7 +210,8 @@ func larger(variable string, usually int) int {
 	return usually
 }
 
-// Crawls that are killed, continue, and have all kinds of pauses break no rule.
+// An audit finds no violation in crawls that are killed and resumed, and that have all kinds of
+// pauses.
 func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
 	crawls := larger("PERMESSO_AUDITS", 24)
 	var mu sync.Mutex
@@ -218,7 +219,7 @@ func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
 	t.Run("crawls", func(t *testing.T) {
 		for seed := range crawls {
 			t.Run(strconv.Itoa(seed), func(t *testing.T) {
-				t.Parallel() // each waits for the disk
+				t.Parallel() // in parallel, because each test waits for the disk
 				r := audited(t, uint64(seed))
 				mu.Lock()
 				defer mu.Unlock()
@@ -240,7 +241,7 @@ func TestAuditOfPoliteCrawlsFindsNothing(t *testing.T) {
 	t.Logf("%d crawls, %d of them killed, %d requests: %v", crawls, killed, requests, checked)
 }
 
-// audited makes a crawl, and audits it.
+// audited makes a crawl and returns its audit.
 func audited(t *testing.T, seed uint64) *audit.Report {
 	parent := t.TempDir()
 	var dir string
@@ -263,8 +264,8 @@ func audited(t *testing.T, seed uint64) *audit.Report {
 	return r
 }
 
-// A site whose robots.txt cannot be had delays no other site of its host by more than the
-// rest after that failure.
+// If the robots.txt of a site cannot be fetched, the site must rest. This delays the other
+// sites of its host by that one rest, and no more.
 func TestASiteWithoutItsRulesDoesNotBindItsHost(t *testing.T) {
 	for name, fault := range map[string]func(s *crawltest.Site){
 		"500":              func(s *crawltest.Site) { s.Status("/robots.txt", 500) },

@@ -14,25 +14,25 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// copies are the stored copies of the robots.txt of one site. One of them is in force at a
+// copies reads the stored copies of the robots.txt of one site. One of them is in force at a
 // time. They are read one by one, because all of them together may not fit in memory.
 type copies struct {
 	site  frontier.Site
 	open  func(frontier.Site) iter.Seq2[*robots.Snapshot, error]
 	next  func() (*robots.Snapshot, error, bool)
 	stop  func()
-	now   *robots.Snapshot // in force; nil before the first
-	later *robots.Snapshot // the next one; nil after the last
+	now   *robots.Snapshot // the copy in force; nil before the first copy
+	later *robots.Snapshot // the copy after now; nil after the last copy
 	err   error
 
-	fresh []*robots.Snapshot // copies that came into force after the last settle, each once
-	seen  time.Time          // when the last of fresh was fetched
+	fresh []*robots.Snapshot // copies that came into force after the last call of settle
+	seen  time.Time          // time at which the last of fresh was fetched
 
-	group  *robots.Group // of now
+	group  *robots.Group // rules of the copy now
 	policy *robots.Policy
-	quote  string // result of findPauseLine for now
-	of     gap    // argument of findPauseLine for quote
-	used   bool   // a request was made since now came into force
+	quote  string // result of findPauseLine for the copy now
+	of     gap    // the argument with which findPauseLine returned quote
+	used   bool   // a request was made since the copy now came into force
 }
 
 func newCopies(site frontier.Site, open func(frontier.Site) iter.Seq2[*robots.Snapshot, error]) *copies {
@@ -69,7 +69,7 @@ func (c *copies) step() {
 // earlier.
 func (c *copies) at(t time.Time) error {
 	if c.now != nil && c.now.Fetched.Truncate(time.Microsecond).After(t) {
-		c.rewind() // the clock was set back
+		c.rewind() // read the copies again, because the clock was set back
 	}
 	for c.later != nil && !c.later.Fetched.Truncate(time.Microsecond).After(t) {
 		c.forward()
@@ -77,7 +77,7 @@ func (c *copies) at(t time.Time) error {
 	return c.err
 }
 
-// forward moves to the next copy.
+// forward makes the next copy the current one.
 func (c *copies) forward() {
 	c.now, c.group, c.quote, c.used = c.later, nil, "", false
 	if c.now.Fetched.After(c.seen) {
@@ -86,17 +86,18 @@ func (c *copies) forward() {
 	c.step()
 }
 
-// rules returns the rules of the current copy at the time t. The caller must first move to that
-// copy with at.
+// rules returns the rules of the copy in force at the time t. The caller must first call at
+// with this time.
 func (c *copies) rules(p *robots.Policy, t time.Time) *robots.Group {
-	// An old copy that is used because a new one failed may become too old.
+	// If a new copy could not be fetched, an old copy is in force. It may become too old, so
+	// its rules depend on t.
 	if c.group == nil || c.policy != p || c.now.Copy != nil {
 		c.group, c.policy = c.now.Group(*p, t), p
 	}
 	return c.group
 }
 
-// named reports whether the time t, from the log, is the fetch time of the copy in force.
+// named reports whether the copy in force was fetched at the time t, which is from the log.
 func (c *copies) named(t time.Time) bool {
 	return c.now != nil && c.now.Fetched.Truncate(time.Microsecond).Equal(t)
 }
@@ -114,7 +115,7 @@ func (c *copies) has(t time.Time) (found bool, err error) {
 	return false, nil
 }
 
-// A gap is a required pause, and the clock (the reason) for which it is required.
+// A gap is a pause that must be kept, and the clock for which it must be kept.
 type gap struct {
 	pause time.Duration
 	clock frontier.Clock
@@ -133,7 +134,7 @@ func gapOf(g *robots.Group) gap {
 	return asked
 }
 
-// body returns the text of the rules.
+// body returns the text of the copy in force.
 func (c *copies) body() []byte {
 	if good := c.now.Good(); good != nil {
 		return good.Body

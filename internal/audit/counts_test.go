@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Another version of the program is not another identity.
+// If the User-Agents differ only in the version of the program, the identity is the same.
 func TestAnotherVersionIsNoOtherIdentity(t *testing.T) {
 	e := &evidence{agents: []string{testIdentity.UserAgent() + ".7", testIdentity.UserAgent()}}
 	if r := e.audit(t); !r.Clean() {
@@ -22,7 +22,7 @@ func TestAnotherVersionIsNoOtherIdentity(t *testing.T) {
 	}
 }
 
-// The margin of a clock is that of the request that was closest to being early.
+// The margin of a clock is the margin of the request that was closest to being early.
 func TestMarginsAreThoseOfTheClosest(t *testing.T) {
 	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
 	w.run(0, "begin:clean")
@@ -39,7 +39,7 @@ func TestMarginsAreThoseOfTheClosest(t *testing.T) {
 	}
 }
 
-// A request about use is not counted as a request for robots.txt.
+// A request for a tdmrep.json or a license document is not counted as a request for robots.txt.
 func TestRequestsAboutUseAreCountedApart(t *testing.T) {
 	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}
 	w.run(0, "begin:clean")

@@ -16,10 +16,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Dir audits the crawl in a directory, and changes nothing. While it reads, the crawl cannot be
-// opened to continue. The error is a *LineError if lines of crawl.log cannot be read, a
-// *store.InUseError, a *store.DamagedError, a *store.VersionError, a *store.PurgeError,
-// one that wraps store.ErrNoCrawl, or one of the file system.
+// Dir audits the crawl in a directory, and changes nothing. While it reads, no process can run
+// the crawl. The error is a *LineError if a line of crawl.log cannot be read, a
+// *store.InUseError, a *store.DamagedError, a *store.VersionError, a *store.PurgeError, an
+// error that wraps store.ErrNoCrawl, or an error of the file system.
 func Dir(dir string, o Options) (*Report, error) {
 	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
@@ -47,7 +47,7 @@ func Dir(dir string, o Options) (*Report, error) {
 	return c.Audit(o)
 }
 
-// A quitting reader fails if its function returns an error.
+// A quitting is a file whose Read fails when its function quit returns an error.
 type quitting struct {
 	io.Reader
 	io.Closer

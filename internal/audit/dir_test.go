@@ -11,14 +11,14 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// record returns a WARC record.
+// record returns the text of a WARC record.
 func record(kind, contentType, block string) string {
 	return fmt.Sprintf("WARC/1.1\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-000000000001>\r\nWARC-Date: 2026-05-04T00:00:00Z\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n",
 		kind, contentType, len(block), block)
 }
 
-// The names of an archive are those that its files begin with. A file that names none has no
-// name of its own.
+// agents returns the different User-Agents at the beginning of the WARC files. It skips files
+// without one.
 func TestNamesOfAnArchive(t *testing.T) {
 	t.Parallel()
 	const fields = "application/warc-fields"
@@ -56,7 +56,7 @@ func TestNamesOfAnArchive(t *testing.T) {
 	}
 }
 
-// A directory without a run, or without its log, is an error.
+// Dir fails for a directory without a crawl, and for a crawl without its log.
 func TestADirectoryThatProvesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func TestADirectoryThatProvesNothing(t *testing.T) {
 	}
 }
 
-// All lines that prove nothing are counted, and 1000 are listed.
+// All lines that prove nothing are counted, but only the first 1000 are listed.
 func TestTheFirstUnprovenLinesAreListed(t *testing.T) {
 	t.Parallel()
 	a := &auditor{report: &Report{}}

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A marked writer computes the CRC-32C of the first bytes of a log.
+// A marked is a writer that computes the CRC-32C of the first left bytes.
 type marked struct {
 	left int64
 	sum  uint32
@@ -78,8 +78,8 @@ func (a *auditor) consistent(r *request) error {
 	return a.ruled(Evidence, r, r.contradiction, "a line does not contradict itself")
 }
 
-// visits adds a record for each URL that, by the state, a server has answered. These records
-// are sorted after the log lines of the same URL.
+// visits adds a record for each URL that a server has answered, according to the state. These
+// records are sorted after the log lines of the same URL.
 func (a *auditor) visits() error {
 	if a.Sites == nil {
 		return nil
@@ -113,15 +113,14 @@ func answered(k *store.Kept) bool {
 	return k.Fate.Code == frontier.Fetched || k.Fate.Code == frontier.UseRefused && k.Fate.Status != 0
 }
 
-// A known is what has been read about one URL, from its log lines and from its records of the
-// state.
+// A known has the facts about one URL that were read from its log lines and from the state.
 type known struct {
 	url    string
 	logged bool
 }
 
-// visited checks a record of a URL, which is from the log or from the state. The records from
-// the log come first.
+// visited checks one record about a URL. The records from the log come before the records from
+// the state.
 func (a *auditor) visited(k *known, rest, text []byte) error {
 	if !bytes.Equal(rest, []byte{ofState}) {
 		k.logged = true

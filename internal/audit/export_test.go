@@ -1,10 +1,10 @@
 package audit
 
-// AuditTogether is Together for crawls that are not in directories.
+// AuditTogether is like Together, but takes the function that audits a directory.
 var AuditTogether = together
 
-// Order is the interface of a sort.
+// Order is the interface of the sorter that an audit uses.
 type Order = order
 
-// SortBy makes an audit sort with the orders that f returns.
+// SortBy makes an audit use the sorters that f returns.
 func (o *Options) SortBy(f func(temp string) Order) { o.order = f }

@@ -16,7 +16,9 @@ import (
 
 var errStep = errors.New("this step fails")
 
-// failing counts the outside steps of an audit, fails at one, and counts what is open.
+// A failing counts the steps in which an audit calls the caller's functions, reads or sorts. It
+// makes the step with the number fails return an error, and counts what the audit has opened
+// and not closed.
 type failing struct {
 	steps, fails, open int
 }
@@ -28,8 +30,9 @@ func (f *failing) step() error {
 	return nil
 }
 
-// failEach runs an audit once for each of its steps, and makes that step fail. The audit must
-// return the error, and close everything that it has opened.
+// failEach first counts the steps of an audit. It then runs the audit once for each step, and
+// makes this step fail. The audit must return the error, and close everything that it has
+// opened.
 func failEach(t *testing.T, run func(f *failing) error) {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -50,7 +53,7 @@ func failEach(t *testing.T, run func(f *failing) error) {
 	}
 }
 
-// crawl returns c with steps in its evidence.
+// crawl returns c with functions that count steps in f and may fail.
 func (f *failing) crawl(c audit.Crawl) audit.Crawl {
 	log, copies, entries := c.Log, c.Robots, c.Entries
 	c.Log = func() (io.ReadCloser, error) {
@@ -69,7 +72,8 @@ func (f *failing) crawl(c audit.Crawl) audit.Crawl {
 	return c
 }
 
-// options returns o with steps in its functions, in the log of a server and in sorting.
+// options returns o with functions that count steps in f and may fail, also for reading the log
+// of a server and for sorting.
 func (f *failing) options(o audit.Options) audit.Options {
 	o.Site = "a.example"
 	o.Violation = func(*audit.Violation) error { return f.step() }
@@ -123,7 +127,7 @@ func (o *failingOrder) Close() error {
 	return errors.Join(o.f.step(), o.Order.Close())
 }
 
-// failingSeq returns all with a step before each value.
+// failingSeq yields the values of all. It counts a step before each value, and may fail.
 func failingSeq[T any](f *failing, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f.open++

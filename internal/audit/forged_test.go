@@ -21,14 +21,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A forgery changes a log. It returns nil if it cannot.
+// A forgery changes a log in one way. It returns nil if the log cannot be changed so.
 type forgery struct {
 	name   string
-	always bool // it is found even without the checksum of the log
+	always bool // the audit finds the change even without the checksum of the log
 	do     func(log []byte, r *rand.Rand) []byte
 }
 
-// ofLines returns a function that changes the lines of a log.
+// ofLines returns a function that applies f to a random line of a log. The line matches the
+// expression pick.
 func ofLines(f func(lines [][]byte, i int) [][]byte, pick string) func(log []byte, r *rand.Rand) []byte {
 	picked := regexp.MustCompile(pick)
 	return func(log []byte, r *rand.Rand) []byte {
@@ -47,10 +48,10 @@ func ofLines(f func(lines [][]byte, i int) [][]byte, pick string) func(log []byt
 	}
 }
 
-// without deletes a line.
+// without deletes line i.
 func without(lines [][]byte, i int) [][]byte { return slices.Delete(lines, i, i+1) }
 
-// instead returns a function that replaces the matches of an expression in a line.
+// instead returns a function that replaces the matches of an expression in line i.
 func instead(expression, text string) func(lines [][]byte, i int) [][]byte {
 	re := regexp.MustCompile(expression)
 	return func(lines [][]byte, i int) [][]byte {
@@ -108,8 +109,8 @@ func forgeries() []forgery {
 	}
 }
 
-// A log that was changed is found by its checksum in the state. A contradiction is found even
-// if the checksum was changed, too.
+// An audit finds each changed log by the checksum in the state. If the checksum was changed,
+// too, it still finds contradictions in the log.
 func TestForgedLogsAreNamed(t *testing.T) {
 	type crawled struct {
 		audit.Crawl

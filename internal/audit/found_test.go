@@ -22,14 +22,15 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// An evidence is the evidence of a polite crawl, which a test may spoil.
+// An evidence is the log, the state and the robots.txt copies of a polite crawl. Tests change
+// them.
 type evidence struct {
 	lines    []crawllog.Line
 	copies   map[frontier.Site][]*robots.Snapshot
 	settings map[string]string
 	agents   []string
 
-	killed    bool // the last run did not end by itself
+	killed    bool // the last run was killed
 	committed time.Time
 }
 
@@ -52,7 +53,7 @@ func (e *evidence) audit(t *testing.T) *audit.Report {
 	return r
 }
 
-// log returns the content of crawl.log.
+// log returns the lines as the text of a crawl.log.
 func (e *evidence) log() (log []byte) {
 	for i := range e.lines {
 		log = e.lines[i].Append(log)
@@ -60,7 +61,7 @@ func (e *evidence) log() (log []byte) {
 	return log
 }
 
-// crawl returns the evidence with a log.
+// crawl returns the evidence as an audit.Crawl with the given log.
 func (e *evidence) crawl(log []byte) audit.Crawl {
 	return audit.Crawl{
 		Name: "crawl.log", Identity: testIdentity, Settings: e.settings, UserAgents: e.agents, Killed: e.killed, Committed: e.committed,
@@ -77,7 +78,7 @@ func (e *evidence) crawl(log []byte) audit.Crawl {
 	}
 }
 
-// evidenceOf crawls a world, without a kill.
+// evidenceOf makes a crawl of a random world, without a kill, and returns its evidence.
 func evidenceOf(t *testing.T, seed uint64) *evidence {
 	dir := filepath.Join(t.TempDir(), "live")
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +133,7 @@ func (e *evidence) note(i int, key string) string {
 	return v
 }
 
-// set replaces an annotation; an empty value removes it.
+// set replaces the value of an annotation of line i. An empty value removes the annotation.
 func (e *evidence) set(i int, key, value string) {
 	l := &e.lines[i]
 	at := slices.IndexFunc(l.Annotations, func(a string) bool { return strings.HasPrefix(a, key+":") })
@@ -158,14 +159,14 @@ func (e *evidence) seconds(i int, key string) time.Duration {
 
 func (e *evidence) end(i int) time.Time { return e.start(i).Add(e.seconds(i, "took")) }
 
-// move moves the beginning of a request, and keeps its duration.
+// move moves the beginning of the request in line i. Its duration stays the same.
 func (e *evidence) move(i int, to time.Time) {
 	e.set(i, "start", to.UTC().Format(crawllog.MicroForm))
 	e.lines[i].Start = to
 	e.lines[i].Time = e.end(i)
 }
 
-// last makes a request end at another time.
+// last sets the end of the request in line i.
 func (e *evidence) last(i int, end time.Time) {
 	took := end.Sub(e.start(i))
 	e.set(i, "took", strconv.FormatFloat(took.Seconds(), 'f', 6, 64))
@@ -177,8 +178,8 @@ func (e *evidence) page(i int) bool {
 	return e.note(i, "start") != "" && !strings.HasSuffix(e.lines[i].Hops, "P")
 }
 
-// before returns the last line before line i whose request began no later and for which same
-// returns true, or -1 if there is none.
+// before returns the last line before line i for which same returns true and whose request did
+// not begin later. It returns -1 if there is no such line.
 func (e *evidence) before(i int, same func(j int) bool) int {
 	for j := i - 1; j >= 0; j-- {
 		if e.note(j, "start") != "" && !e.start(j).After(e.start(i)) && same(j) {
@@ -194,16 +195,16 @@ func (e *evidence) siteBefore(i int) int {
 
 func (e *evidence) insert(at int, l ...crawllog.Line) { e.lines = slices.Insert(e.lines, at, l...) }
 
-// A spoiling breaks one rule by a change of one line, if it can. It returns the line that must
-// be reported.
+// A spoiling changes one line so that its request breaks one rule. It returns the line that the
+// audit must report. ok is false if the rule cannot be broken there.
 type spoiling struct {
 	name string
 	code audit.Code
 	do   func(e *evidence, i int, r *rand.Rand) (line int, ok bool)
 }
 
-// halved moves a request to half of the pause that one of the clocks required. If blind is set,
-// it also removes the required pause from the line.
+// halved moves a request so that it begins after 10 to 90 percent of the pause that one of the
+// clocks required. If blind is set, it also removes the required pause from the line.
 func halved(blind bool, clocks ...string) func(e *evidence, i int, r *rand.Rand) (int, bool) {
 	return func(e *evidence, i int, r *rand.Rand) (int, bool) {
 		before := e.siteBefore(i)
@@ -223,7 +224,7 @@ func spoilings() []spoiling {
 	return slices.Concat(tooEarly(), againstRules(), atOnce(), ofTheWhole())
 }
 
-// tooEarly returns the spoilings that make a request too early.
+// tooEarly returns spoilings that make a request begin too early.
 func tooEarly() []spoiling {
 	return []spoiling{
 		{"a request moved earlier", audit.TooEarly, halved(false, "own", "adaptive", "crawl-delay", "request-rate")},
@@ -243,7 +244,7 @@ func tooEarly() []spoiling {
 	}
 }
 
-// againstRules returns the spoilings that break the robots.txt in force.
+// againstRules returns spoilings that break the robots.txt in force.
 func againstRules() []spoiling {
 	return []spoiling{
 		{"a disallowed URL", audit.Disallowed, func(e *evidence, i int, r *rand.Rand) (int, bool) {
@@ -284,7 +285,7 @@ func againstRules() []spoiling {
 			newer := *all[0]
 			newer.Fetched = e.end(before)
 			if !newer.Fetched.After(all[0].Fetched) {
-				return 0, false // another site caused it in the microsecond in which the page before began
+				return 0, false // another site caused the request, in the microsecond in which the page before it began
 			}
 			e.copies[e.site(i)] = append(all, &newer)
 			return i, true
@@ -314,7 +315,8 @@ func againstRules() []spoiling {
 	}
 }
 
-// atOnce returns the spoilings with too many requests at once, or too close to each other.
+// atOnce returns spoilings with too many requests at once, or with too short pauses between
+// sites.
 func atOnce() []spoiling {
 	return []spoiling{
 		{"two requests at once", audit.Concurrent, func(e *evidence, i int, r *rand.Rand) (int, bool) {
@@ -363,7 +365,7 @@ func atOnce() []spoiling {
 	}
 }
 
-// ofTheWhole returns the spoilings of more than one request.
+// ofTheWhole returns spoilings that concern more than one request.
 func ofTheWhole() []spoiling {
 	return []spoiling{
 		{"a robots.txt without an end", audit.Redirects, func(e *evidence, i int, r *rand.Rand) (int, bool) {

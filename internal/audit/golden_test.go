@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// golden compares values, as JSON, with the golden file.
+// golden compares values, as JSON, with the golden file of this name.
 func golden(t *testing.T, name string, values ...any) {
 	t.Helper()
 	var is strings.Builder
@@ -57,7 +57,8 @@ func goldenText(t *testing.T, name, text string) {
 	}
 }
 
-// The report of a crawl that breaks most rules, with the log of a server.
+// The audit of a crawl that breaks most rules, together with the log of a server, equals the
+// golden file.
 func TestGoldenAudit(t *testing.T) {
 	w := &written{evidence: evidence{
 		copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent(), "otherbot"},
@@ -114,7 +115,7 @@ func TestGoldenAudit(t *testing.T) {
 	golden(t, "audit.txt", append(reported, r, nothing)...)
 }
 
-// The report of a visitor in the log of a server.
+// The audit of a visitor in the log of a server equals the golden file.
 func TestGoldenVisitor(t *testing.T) {
 	var log strings.Builder
 	line := func(host string, at int, addr, target string, status int, agent string) {
@@ -143,7 +144,7 @@ func TestGoldenVisitor(t *testing.T) {
 	golden(t, "visitor.txt", all...)
 }
 
-// brief returns a report as text, without what is the same in all reports.
+// brief returns a report as text, without the parts that are the same in all reports.
 func brief(r *audit.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\t%d lines, %d bytes, %d runs, %d killed, %s - %s\n", r.LogLines, r.LogBytes, r.Runs, r.Killed, r.First.Format(time.RFC3339Nano), r.Last.Format(time.RFC3339Nano))
@@ -173,7 +174,8 @@ func brief(r *audit.Report) string {
 	return b.String()
 }
 
-// The report of crawls of one machine that do not share their clocks.
+// The audit of crawls that run on one machine and do not share their clocks equals the golden
+// file.
 func TestGoldenTogether(t *testing.T) {
 	crawls := make([]*written, 3)
 	dirs := make([]string, len(crawls))
@@ -186,52 +188,54 @@ func TestGoldenTogether(t *testing.T) {
 	for _, l := range []struct {
 		crawl    int
 		at, took float64
-		url      string // of a robots.txt
+		url      string // the URL of a robots.txt that is requested
 		addr     string
 		notes    string
 	}{
-		// Two crawls alternate at a host.
+		// Two crawls take turns at one host.
 		{0, 10, 0.1, "http://a.example", "16.0.0.1", ""},
-		{1, 10.6, 0.1, "http://a.example", "16.0.0.2", ""}, // 0.5 s
+		{1, 10.6, 0.1, "http://a.example", "16.0.0.2", ""}, // 0.5 s after the last request of the other crawl
 		{2, 11.69, 0.1, "https://a.example", "16.0.0.3", ""},
-		{0, 13.73, 0.1, "http://a.example:81", "16.0.0.4", ""}, // 2 s less 60 ms
+		{0, 13.73, 0.1, "http://a.example:81", "16.0.0.4", ""}, // 2 s less 60 ms after the last request
 		{1, 15.78, 0.1, "http://a.example", "16.0.0.5", ""},
-		{0, 15.7, 0.2, "http://a.example", "16.0.0.6", ""}, // at once
+		{0, 15.7, 0.2, "http://a.example", "16.0.0.6", ""}, // at the same time as a request of the other crawl
 		{2, 17.9, 0.1, "http://a.example", "16.0.0.7", ""},
-		{1, 17.999997, 0.1, "http://a.example", "16.0.0.8", ""}, // 3 us are rounding
+		{1, 17.999997, 0.1, "http://a.example", "16.0.0.8", ""}, // overlaps by 3 us, which is rounding
 		{1, 19.5, 0.1, "http://a.example", "16.0.0.9", ""},
 		{2, 21.599996, 0.1, "http://a.example", "16.0.0.10", ""},
-		{0, 21.699992, 0.1, "http://a.example", "16.0.0.11", ""}, // 4 us are not
-		// Of several requests of one crawl the one that ended last counts.
+		{0, 21.699992, 0.1, "http://a.example", "16.0.0.11", ""}, // overlaps by 4 us, which is more than rounding
+		// If one crawl has several requests, the pause counts from the one that ended last.
 		{0, 30, 5, "http://b.example", "16.1.0.1", ""},
 		{0, 31, 1, "http://b.example", "16.1.0.2", ""},
 		{1, 34, 0.1, "http://b.example", "16.1.0.3", ""},
 		{0, 40, 0.1, "http://b.example", "16.1.0.4", ""},
 		{0, 40.05, 0.05, "http://b.example", "16.1.0.5", ""},
 		{2, 40.5, 0.1, "http://b.example", "16.1.0.6", ""},
-		// The answer requires a pause, and a run begins after it.
+		// The answer requires a pause, and a new run begins after the answer.
 		{0, 50, 0.1, "http://c.example", "16.2.0.1", "retry-after:2026-05-04T00:01:00.000000Z"},
 		{1, 58, 0.1, "http://c.example", "16.2.0.2", ""},
 		{1, 66, 0.1, "http://c.example", "16.2.0.3", "error:reset"},
 		{2, 70, 0.1, "http://c.example", "16.2.0.4", ""},
-		// The pause of an address counts from start to start.
+		// The pause of an address counts from the start of a request.
 		{0, 80, 0.1, "http://d.example", "16.3.0.1", ""},
 		{1, 80.4, 0.1, "http://e.example", "16.3.0.1", ""},
-		{2, 80.5, 0.1, "http://f.example", "16.3.0.1", ""}, // its address has no pause
+		{2, 80.5, 0.1, "http://f.example", "16.3.0.1", ""}, // no pause is set for this address
 		{1, 81.4, 5, "http://g.example", "16.3.0.1", ""},
 		{1, 82, 0.1, "http://h.example", "16.3.0.1", ""},
 		{0, 82.46, 0.1, "http://i.example", "16.3.0.1", ""},
 		{1, 82.7, 0.1, "http://j.example", "16.3.0.1", ""},
-		// A host that is not public has a clock for each site; this machine has none.
+		// A host at a private address has a clock for each site. A host at a loopback address
+		// has no clock.
 		{0, 90, 0.1, "http://p.example", "10.0.0.1", ""},
 		{1, 90.1, 0.1, "http://p.example:81", "10.0.0.1", ""},
 		{2, 90.2, 0.1, "http://p.example", "10.0.0.1", ""},
 		{0, 91, 0.1, "http://l.example", "127.0.0.1", ""},
 		{1, 91, 0.1, "http://l.example", "127.0.0.1", ""},
-		// Behind a proxy the address is unknown.
+		// The address is not known, because a proxy is used.
 		{0, 95, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
 		{1, 95.5, 0.1, "http://q.example", "", "proxy:http://127.0.0.1:3128"},
-		// A pause that is as short as the scheduler may make it, and one that is shorter.
+		// First a pause that is as short as the operating system may make it, and then a
+		// shorter one.
 		{0, 96, 0.1, "http://s.example", "16.4.0.1", ""},
 		{1, 97.0500005, 0.1, "http://s.example", "16.4.0.2", ""},
 		{0, 98.1000000, 0.1, "http://t.example", "16.4.0.3", ""},
@@ -276,7 +280,8 @@ func TestGoldenTogether(t *testing.T) {
 	goldenText(t, "together.txt", text+string(reported)+"\n")
 }
 
-// The report of a log with what the state knows, and with the log of a server.
+// The audit of a log, with what the state knows and with the log of a server, equals the golden
+// file.
 func TestGoldenEvidence(t *testing.T) {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	whole := func(log []byte) (int64, uint32) { return int64(len(log)), crc32.Checksum(log, table) }
@@ -285,12 +290,12 @@ func TestGoldenEvidence(t *testing.T) {
 	var is strings.Builder
 	for _, c := range []struct {
 		name   string
-		notes  string // of a run at the end
-		cut    int    // number of missing lines at the beginning
+		notes  string // annotations of a run at the end
+		cut    int    // number of lines that are missing at the beginning
 		killed bool
 		mark   func(log []byte) (int64, uint32)
 		state  map[string]frontier.Fate
-		server []any // seconds and targets; targets that begin with ! were requested by another crawler
+		server []any // seconds and targets in turn; a target that begins with ! was requested by another crawler
 	}{
 		{"as it was written", "", 0, false, whole, nil, nil},
 		{"more than was written", "", 0, false, part, nil, nil},

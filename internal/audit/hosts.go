@@ -11,57 +11,58 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// tick is by how much a pause may seem shorter in the log than it was, because the log cuts the
-// times of both ends to microseconds and rounds the length.
+// tick is by how much a pause may seem shorter in the log than it was: the log cuts the times
+// of both ends to microseconds, and rounds the length of the pause.
 const tick = 3 * time.Microsecond
 
 // moment is the longest time from the decision to make a request until the request begins. The
 // name of the host is resolved in that time.
 const moment = time.Minute
 
-// longest is the longest Retry-After that counts.
+// longest is the longest Retry-After that is applied. Longer ones count as this.
 const longest = 365 * 24 * time.Hour
 
-// leastRest is the least pause after a site asked for rest or did not answer. leastAdaptive and
-// mostAdaptive bound the pause of a slow site.
+// leastRest is the least pause after a site asked for a rest or did not answer. leastAdaptive
+// and mostAdaptive are the bounds of the pause at a slow site.
 const (
 	leastRest    = 5 * time.Second
 	mostAdaptive = time.Minute
 )
 
-// A host is what the audit knows about one host name: its sites, by scheme and port.
+// A host has the facts about one host name during an audit. Its sites differ by scheme and
+// port.
 type host struct {
 	name  string
-	sites []*site // in the order in which they came
+	sites []*site // sites in the order of their first requests
 }
 
-// A site is what the audit knows about one site while its requests are read.
+// A site has the facts about one site while its requests are audited.
 type site struct {
 	name   frontier.Site
 	copies *copies
-	last   *request // the request that ended last so far; nil before the first
-	asks   []ask    // required pauses before the next request
+	last   *request // of the requests so far, the one that ended last; nil before the first
+	asks   []ask    // pauses that are required before the next request
 
-	arrivals []arrival // the last mostArrivals ones
+	arrivals []arrival // the last arrivals, at most mostArrivals
 	settled  time.Time // fetch time of the last copy that settle has checked
-	body     string    // digest of the last robots.txt that was served
-	origin   origin    // of the copy in force
+	body     string    // digest of the last robots.txt that the site has served
+	origin   origin    // where the copy in force comes from
 }
 
-// An ask is a required pause after the end of a site's last answer.
+// An ask is a pause that is required after the end of a site's last answer.
 type ask struct {
 	pause     time.Duration
 	clock     frontier.Clock
 	code      Code
 	rule      string // the text of the rule; if it is empty, ruleOf makes the text
-	forOthers bool   // the pause also counts for requests that the robots.txt of another site has led to, and for other sites of the host
+	forOthers bool   // the pause also applies to requests for the robots.txt of another site, and to other sites of the host
 }
 
 func (a *auditor) newHost(name string) *host {
 	return &host{name: name}
 }
 
-// siteOf returns a site of a host.
+// siteOf returns the site of a host with this name, and creates it for the first request.
 func (a *auditor) siteOf(h *host, name frontier.Site) *site {
 	for _, s := range h.sites {
 		if s.name == name {
@@ -73,7 +74,7 @@ func (a *auditor) siteOf(h *host, name frontier.Site) *site {
 	return s
 }
 
-// endHost is called after the last request of a host.
+// endHost checks what can be checked only after the last request of a host.
 func (a *auditor) endHost(h *host) error {
 	slices.SortFunc(h.sites, func(x, y *site) int { return cmp.Compare(x.name, y.name) })
 	for _, s := range h.sites {
@@ -100,14 +101,14 @@ func (a *auditor) endHost(h *host) error {
 	return nil
 }
 
-// request checks one request of a host.
+// request checks one request to a host.
 func (a *auditor) request(h *host, r *request) error {
 	s := a.siteOf(h, r.site)
 	a.count(r)
 	if err := s.copies.at(r.start); err != nil {
 		return err
 	}
-	by := r.start.Truncate(time.Millisecond) // redirects of a robots.txt may follow within a millisecond
+	by := r.start.Truncate(time.Millisecond) // cut to the millisecond, because redirects of a robots.txt may follow within one
 	if !r.robots {
 		by = time.Time{}
 	}
@@ -135,7 +136,7 @@ func (a *auditor) request(h *host, r *request) error {
 	return a.trace(s, r)
 }
 
-// count adds a request to the figures.
+// count adds a request to the numbers of the report.
 func (a *auditor) count(r *request) {
 	a.report.Requests++
 	switch {
@@ -153,7 +154,7 @@ func (a *auditor) count(r *request) {
 	}
 }
 
-// passed notes which pauses are required after r.
+// passed sets the pauses that are required after the request r.
 func (a *auditor) passed(s *site, r *request) error {
 	if err := s.copies.at(r.end.Add(tick)); err != nil {
 		return err
@@ -181,7 +182,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	}
 	came := r.robots && s.copies.now.Fetched.Sub(r.end).Abs() <= tick
 	if came && redirected(r) {
-		return nil // the copy was fetched from the target of the redirect, within one tick
+		return nil // accept this, because the copy was fetched from the target of the redirect within one tick
 	}
 	g := s.copies.rules(&run.at(s.name).policy, r.end)
 	if asked := gapOf(g); asked.clock != frontier.NoClock {
@@ -198,7 +199,7 @@ func (a *auditor) passed(s *site, r *request) error {
 	return nil
 }
 
-// ruleOf returns the rule that requires a pause after a request.
+// ruleOf returns the rule, in words, that requires a pause after the request last.
 func (w *ask) ruleOf(last *request) string {
 	switch {
 	case w.rule != "" || last == nil:

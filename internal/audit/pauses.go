@@ -16,7 +16,7 @@ type pausing struct {
 	pause time.Duration
 }
 
-// A miss is a pause that was not kept.
+// A miss is a required pause that a request has not kept.
 type miss struct {
 	ask
 	kept time.Duration
@@ -42,8 +42,8 @@ func (all *misses) add(m *miss) {
 	}
 }
 
-// pauses checks whether a request has waited long enough: for the pauses that follow from the
-// log and the rules, and for the pause that its own line names.
+// pauses checks whether a request has waited long enough. It checks the pauses that follow from
+// the log and the rules, and the pause that the line of the request names itself.
 func (a *auditor) pauses(h *host, s *site, r *request) (k pausing, err error) {
 	var missed misses
 	for _, other := range h.sites {
@@ -86,7 +86,8 @@ func (a *auditor) pauses(h *host, s *site, r *request) (k pausing, err error) {
 	return k, nil
 }
 
-// lost reports whether the crawl may have lost the reason for a pause because of a kill.
+// lost reports whether a kill may be the cause of a missed pause, because the crawl lost the
+// reason for the pause.
 func (a *auditor) lost(m *miss, r *request) bool {
 	return m.last != nil && a.runs.killedBetween(m.last.run, r.run, m.last.end)
 }
@@ -98,15 +99,14 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	for i := range asks {
 		a.checkedAsk(asks[i].code)
 	}
-	// If a robots.txt cannot be had, a pause is required before it is requested again. That
-	// pause counts neither for other sites nor for requests that the robots.txt of another site
-	// has led to.
+	// If a robots.txt cannot be fetched, a pause is required before the next try. That pause
+	// does not apply to other sites, nor to requests for the robots.txt of another site.
 	if (own != of || r.robots && r.via != r.site) && len(asks) > 0 && !asks[len(asks)-1].forOthers {
 		asks = asks[:len(asks)-1]
 	}
 	if now := max(a.runs.all[r.run].at(r.site).delay, frontier.PublicFloor); own != of && of.last.run < r.run {
 		asks = slices.Clone(asks)
-		for i := range asks { // after a request to another site, the delay of this run counts if it is shorter
+		for i := range asks { // after a request to another site, the delay of this run applies if it is shorter
 			if asks[i].clock == frontier.OwnClock {
 				asks[i].pause = min(asks[i].pause, now)
 			}
@@ -116,7 +116,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 		return asks
 	}
 	// The copy in force may have come after the last request to the site, from the target of a
-	// redirect to another site. The pause that the copy requires counts, too.
+	// redirect to another site. The pause that the copy requires applies, too.
 	g := own.copies.rules(&a.runs.all[r.run].at(r.site).policy, r.start)
 	if asked := gapOf(g); asked.clock != frontier.NoClock && !r.robots {
 		asks = append(asks[:len(asks):len(asks)], ask{asked.pause, asked.clock, TooEarly, own.copies.pauseLine(asked), true})
@@ -124,7 +124,7 @@ func (a *auditor) asksOf(own, of *site, r *request) []ask {
 	return asks
 }
 
-// codeOf returns the code of the rule that is broken if the pause of a clock is too short.
+// codeOf returns the code of the violation if a pause of this clock is too short.
 func codeOf(c frontier.Clock) Code {
 	switch c {
 	case frontier.RetryAfterClock:
@@ -137,7 +137,8 @@ func codeOf(c frontier.Clock) Code {
 	return TooEarly
 }
 
-// annotated returns the pause that the line itself names as required, or nil if it names none.
+// annotated checks the pause that the line itself names as required. It returns nil if the line
+// names none.
 func (a *auditor) annotated(s *site, r *request) (m *miss) {
 	if r.clock == frontier.NoClock {
 		return nil
@@ -182,8 +183,8 @@ func (a *auditor) concurrent(r, last *request) error {
 	})
 }
 
-// roundedApart returns two different lengths of time as rounded does, with more digits if
-// rounded returns the same text for both.
+// roundedApart returns two different lengths of time as text. It rounds them as rounded does,
+// but adds digits if the two texts would be the same.
 func roundedApart(a, b time.Duration) (string, string) {
 	if rounded(a) != rounded(b) {
 		return rounded(a), rounded(b)
@@ -191,7 +192,8 @@ func roundedApart(a, b time.Duration) (string, string) {
 	return a.String(), b.String()
 }
 
-// rounded returns a length of time to the millisecond, or exactly if it is shorter.
+// rounded returns a length of time as text, rounded to the millisecond. A length below one
+// millisecond is not rounded.
 func rounded(d time.Duration) string {
 	if d.Abs() >= 10*time.Millisecond {
 		d = d.Round(time.Millisecond)

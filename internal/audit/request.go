@@ -11,35 +11,36 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// A request is a line of crawl.log about a request.
+// A request is a line of crawl.log about a request that was made.
 type request struct {
 	line       int64
 	run        int
 	url        frontier.URL
 	site       frontier.Site
-	via        frontier.Site // of a robots.txt: the site that needed it
-	robots     bool          // a robots.txt, or another file that must be known before a page is requested
-	use        bool          // such a file, if it is about use: a tdmrep.json or a license
+	via        frontier.Site // for a robots.txt: the site that needed it
+	robots     bool          // the request was for a robots.txt, or for another file that must be known before a page is requested
+	use        bool          // that file was about use: a tdmrep.json or a license document
 	status     int
-	size       int64 // of the body on the wire; negative if there is none
+	size       int64 // size of the body on the wire, in bytes; negative: there was no body
 	failure    fetch.Stage
 	start, end time.Time
-	ttfb       time.Duration // zero if there was no answer
-	asked      time.Duration // the required pause, from the line
+	ttfb       time.Duration // time to the first byte of the answer; zero: there was no answer
+	asked      time.Duration // the pause that was required, according to the line
 	clock      frontier.Clock
-	since      time.Time // the beginning of the pause, from the line; zero: the last answer of the site
+	since      time.Time // when that pause began, according to the line; zero: at the end of the last answer of the site
 	addr       netip.Addr
-	public     bool      // the address of the site is public, or is unknown because of a proxy
-	rules      time.Time // when the robots.txt in force was fetched, from the line; zero if unknown
-	retryAfter time.Time // when the site may be requested again, from the answer; zero if unknown
-	ended      time.Time // end by the clock at the end; it differs from the other times if the clock was set in between
-	digest     string    // of the body of a robots.txt or a page; empty if it was not recorded
+	public     bool      // the address of the site is public, or not known because of a proxy
+	rules      time.Time // when the robots.txt in force was fetched, according to the line; zero: not known
+	retryAfter time.Time // time before which the answer allows no new request; zero: not known
+	ended      time.Time // end of the request by the clock at that moment; it contradicts the other times if the clock was set during the request
+	digest     string    // SHA-1 of the body of a robots.txt or a page; empty: not recorded
 
-	contradiction string // which facts of the line contradict each other; empty if none do
-	mayBeClock    bool   // setting the clock may be the cause of the contradiction
+	contradiction string // how facts of the line contradict each other; empty: they do not
+	mayBeClock    bool   // the contradiction may be the effect of setting the clock
 }
 
-// requestOf returns the request of a line, or nil if the line is not about a request.
+// requestOf returns the request in a line. It returns nil if the line is not about a request. n
+// is the number of the line, and run the number of the run that has written it.
 func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	if l.URL == crawllog.RunURL || l.Start.IsZero() {
 		return nil, nil
@@ -69,7 +70,8 @@ func requestOf(n int64, run int, l *crawllog.Line) (*request, error) {
 	return r, nil
 }
 
-// rests reports whether a site must rest after a request: it asked for rest, or did not answer.
+// rests reports whether a site must rest after a request, because it asked for a rest or did
+// not answer.
 func (r *request) rests() bool {
 	if r.status == 429 || r.status == 503 {
 		return true
@@ -82,7 +84,7 @@ func (r *request) rests() bool {
 	return false
 }
 
-// answer returns the result of a request, in words.
+// answer returns the result of a request in words.
 func (r *request) answer() string {
 	if r.failure != "" && r.failure != fetch.StageChallenge {
 		return string(r.failure)

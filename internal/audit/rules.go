@@ -8,12 +8,12 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// rulesTarget may be requested from every site, even if its rules forbid it (RFC 9309, section
+// rulesTarget may be requested from every site, even if the rules forbid it (RFC 9309, section
 // 2.2.2).
 const rulesTarget = "/robots.txt"
 
-// rules checks a request against the robots.txt that was in force when it began. The caller
-// must have moved the copies of its site to that time.
+// rules checks a request against the robots.txt that was in force when the request began. The
+// caller must first call copies.at with that time.
 func (a *auditor) rules(s *site, r *request) error {
 	if r.robots && (r.site == r.via || r.url.Target() == rulesTarget) {
 		return nil
@@ -61,7 +61,7 @@ func (a *auditor) rules(s *site, r *request) error {
 	return a.hours(r, g)
 }
 
-// named compares the copy that a line names with the copy in force. It returns true if nothing
+// named compares the copy that a line names with the copy in force. done is true if nothing
 // more can be checked.
 func (a *auditor) named(c *copies, r *request) (done bool, err error) {
 	if c.named(r.rules) {
@@ -106,5 +106,5 @@ func (a *auditor) ruled(code Code, r *request, text, rule string) error {
 	return a.violation(&Violation{Code: code, Lines: []int64{r.line}, URL: r.url.String(), Time: r.start, Text: text, Rule: rule})
 }
 
-// stamp returns a time in the form of the log.
+// stamp returns a time as the log writes it.
 func stamp(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }

@@ -21,26 +21,26 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A run is one of the runs that wrote the log.
+// A run is one of the runs that have written to the log.
 type run struct {
-	begun     time.Time // zero if the log does not have it
-	last      time.Time // time of its last line
-	killed    bool      // it did not end by itself, as the next run or the state says
-	records   bool      // its lines have the facts that crawllog.Records promises
-	committed time.Time // if killed: time of the last commit; zero if it was not recorded
+	begun     time.Time // when the run began; zero: the log does not say
+	last      time.Time // time of the last line of the run
+	killed    bool      // the run was killed, according to the next run or the state
+	records   bool      // the lines of the run have the facts that crawllog.Records promises
+	committed time.Time // if the run was killed: time of its last commit; zero: not recorded
 	changes   map[string]string
-	own       map[frontier.Site][]kept.Own // settings of sites that have their own
+	own       map[frontier.Site][]kept.Own // own settings of sites, by site; sites with the settings of the crawl are not in the map
 	pace
 	sites map[frontier.Site]*pace // paces of the sites in own
 }
 
-// A pace is the settings of a run that concern pauses.
+// A pace has the settings of a run that decide about pauses.
 type pace struct {
-	delay, ip, domain time.Duration // zero or negative: no pause
+	delay, ip, domain time.Duration // pauses at a site, an address and a domain; zero or negative: no pause
 	policy            robots.Policy
 }
 
-// at returns the pace of a run at a site.
+// at returns the pace at which a run may request pages of a site.
 func (r *run) at(site frontier.Site) *pace {
 	if p := r.sites[site]; p != nil {
 		return p
@@ -48,27 +48,29 @@ func (r *run) at(site frontier.Site) *pace {
 	return &r.pace
 }
 
-// A runsOf is what a log says about its runs and about itself.
+// A runsOf has the facts about the runs of a crawl that are in the log, and facts about the log
+// itself.
 type runsOf struct {
 	all    []run
-	was    map[string]string // of each setting that changed, the value before its first change
+	was    map[string]string // for each setting that was ever changed, its value before the first change
 	lines  int64
 	bytes  int64
-	digest string // SHA-256
-	lost   int64  // bytes that were removed or cut after they were written
-	torn   bool   // the last line has no end
-	mark   marked // checksum of the bytes that the state knows
+	digest string // SHA-256 of the log
+	lost   int64  // number of bytes of the log that were removed after they were written
+	torn   bool   // the last line has no newline
+	mark   marked // computes the checksum of the bytes that the state knows
 
-	asked   bool // there is a line that is not about a run
-	carried bool // copies of robots.txt of an earlier crawl were carried over before the first request
+	asked   bool // the log has a line that is not about a run
+	carried bool // copies of robots.txt were taken from an earlier crawl before the first request
 }
 
-// readRuns reads the lines about runs, and the time of the last line of each run.
+// readRuns reads the lines about runs, and the time of the last line of each run. written is
+// the length of the log at the last commit, in bytes.
 func readRuns(name string, log io.Reader, written int64) (*runsOf, error) {
 	r := &runsOf{was: map[string]string{}, mark: marked{left: written}}
 	sum := sha256.New()
 	counted := &counting{w: sum}
-	var before []byte // the line before
+	var before []byte // the line before the current one
 	n, err := crawllog.Texts(io.TeeReader(log, io.MultiWriter(counted, &r.mark)), func(n int64, text []byte, torn bool) error {
 		if r.torn = torn; torn {
 			return nil
@@ -95,7 +97,7 @@ func readRuns(name string, log io.Reader, written int64) (*runsOf, error) {
 	return r, nil
 }
 
-// counting counts the bytes that are written to w.
+// A counting is a writer that counts the bytes that are written to w.
 type counting struct {
 	w io.Writer
 	n int64
@@ -106,15 +108,15 @@ func (c *counting) Write(b []byte) (int, error) {
 	return c.w.Write(b)
 }
 
-// end notes when the last run ended. It ignores lines that cannot be read: they are reported
-// later.
+// end sets the time at which the last run ended, from its last line. It ignores lines that
+// cannot be read, because a later step reports them.
 func (r *runsOf) end(before []byte) {
 	if l, err := crawllog.Parse(string(before)); err == nil && len(r.all) > 0 {
 		r.all[len(r.all)-1].last = l.Time
 	}
 }
 
-// about notes a line about a run.
+// about reads a line about a run. before is the line before it.
 func (r *runsOf) about(text, before []byte) error {
 	l, err := crawllog.Parse(string(text))
 	if err != nil || l.URL != crawllog.RunURL {
@@ -128,7 +130,7 @@ func (r *runsOf) about(text, before []byte) error {
 	}
 	if how, ok := l.Annotation("begin"); ok {
 		if len(before) > 0 && len(r.all) == 0 {
-			r.all = append(r.all, run{}) // the beginning of this run is missing
+			r.all = append(r.all, run{}) // the log has no beginning of this run
 		}
 		r.end(before)
 		if n := len(r.all); n > 0 {
@@ -147,7 +149,7 @@ func (r *runsOf) about(text, before []byte) error {
 	return nil
 }
 
-// noteSite notes the settings of a site with its own settings.
+// noteSite adds a line with the own settings of a site to the run.
 func (r *run) noteSite(site frontier.Site, l *crawllog.Line) {
 	var own []kept.Own
 	for _, a := range l.Annotations {
@@ -169,7 +171,7 @@ func (r *runsOf) note(annotation string) error {
 		last.records = last.records || annotation == crawllog.Records
 	}
 	switch key {
-	case "carried": // the first run may have been killed before it wrote this, so a later run may have
+	case "carried": // take the line of any run, because the first run may have been killed before it wrote the line
 		r.carried = r.carried || !r.asked
 	case "lost":
 		n, err := strconv.ParseInt(value, 10, 64)
@@ -189,7 +191,7 @@ func (r *runsOf) note(annotation string) error {
 	return nil
 }
 
-// plain returns a value as it was before it was escaped for a line.
+// plain removes the escapes from a value in a line.
 func plain(value string) string {
 	if s, err := url.PathUnescape(value); err == nil {
 		return s
@@ -197,9 +199,9 @@ func plain(value string) string {
 	return value
 }
 
-// settle computes the settings of each run. It takes the settings of the last run, sets those
-// that changed back to their first values, and then applies the changes of one run after the
-// other.
+// settle computes the settings of each run. It begins with the settings of the last run, sets
+// each setting that was changed back to its first value, and then applies the changes of one
+// run after the other.
 func (r *runsOf) settle(id crawler.Identity, last map[string]string) error {
 	now := maps.Clone(last)
 	if now == nil {
@@ -282,13 +284,14 @@ func paceOf(id crawler.Identity, settings map[string]string) (pace, error) {
 // defaultIPDelay is the default of crawler.Options.IPDelay.
 const defaultIPDelay = 250 * time.Millisecond
 
-// justWritten is a length of time: a run that ends by a kill or a full disk may lose what it
-// has learned in its last justWritten. This time counts back from the last line of the run or,
-// if that is earlier, from its last commit: lines are written at once, but commits a little
-// later.
+// justWritten is a length of time. A run that is killed, or finds the disk full, may lose what
+// it has learned in its last justWritten. This time counts back from the last line of the run,
+// or from its last commit if that is earlier. The two differ because lines are written at once,
+// but commits a little later.
 const justWritten = 10 * time.Second
 
-// lostBy reports whether a kill may have lost what the crawl learned in a run at the time at.
+// lostBy reports whether a kill may have lost what the crawl learned at the time at, in the run
+// with this number.
 func (r *runsOf) lostBy(run int, at time.Time) bool {
 	n := &r.all[run]
 	end := n.last
@@ -298,7 +301,8 @@ func (r *runsOf) lostBy(run int, at time.Time) bool {
 	return n.killed && at.After(end.Add(-justWritten))
 }
 
-// at returns the run that was active at a time, or the last one before it.
+// at returns the number of the run that was active at a time, or of the last run before that
+// time.
 func (r *runsOf) at(t time.Time) int {
 	for i := len(r.all) - 1; i > 0; i-- {
 		if !r.all[i].begun.After(t) {
@@ -308,10 +312,10 @@ func (r *runsOf) at(t time.Time) int {
 	return 0
 }
 
-// back reports whether the clock of the machine was set back before a run.
+// back reports whether the clock of the machine was set back before the run with this number.
 func (r *runsOf) back(run int) bool { return r.all[run].begun.Before(r.all[run-1].last) }
 
-// backAt reports whether the clock may have shown the time t before it was set back.
+// backAt reports whether the time t may be from a clock that was set back later.
 func (r *runsOf) backAt(t time.Time) bool {
 	for i := 1; i < len(r.all); i++ {
 		if r.back(i) && !t.Before(r.all[i].begun) {
@@ -321,8 +325,8 @@ func (r *runsOf) backAt(t time.Time) bool {
 	return false
 }
 
-// killedBetween reports whether the crawl may have lost what it knew at the time at, because a
-// run was killed: the first of two given runs, or one between them.
+// killedBetween reports whether a kill may have lost what the crawl knew at the time at. It
+// considers the kills of the runs from and later, up to the beginning of the run to.
 func (r *runsOf) killedBetween(from, to int, at time.Time) bool {
 	for i := from; i < to; i++ {
 		if r.lostBy(i, at) {

@@ -19,12 +19,12 @@ import (
 	"github.com/permesso-crawler/permesso/internal/audit"
 )
 
-// A sabotage is a fault that is built into a crawler. It is active if the environment variable
-// PERMESSO_SABOTAGE has its name.
+// A sabotage is a fault that a test builds into the crawler. The fault is active if the
+// environment variable PERMESSO_SABOTAGE has its name.
 type sabotage struct {
 	name, does string
-	named      []audit.Code // the codes that an audit of the directory reports, maybe with others; nil: it cannot
-	server     bool         // the log of the server shows it; only checked if the directory does not show it
+	named      []audit.Code // codes that an audit of the directory must report, perhaps with others; nil: the directory does not show the fault
+	server     bool         // the log of the server shows the fault; checked only if the directory does not show it
 }
 
 var sabotages = []sabotage{
@@ -58,8 +58,8 @@ var sabotages = []sabotage{
 	{"shorter", "waits half of each pause, and writes that answers ended when they began", []audit.Code{audit.Evidence}, true},
 }
 
-// An edit replaces a text that occurs once in a source file. The new text uses the variable
-// Sabotage of package frontier, which has the name of the sabotage.
+// An edit replaces a text that occurs once in a source file. The new text reads the variable
+// Sabotage of package frontier, which has the name of the active fault.
 type edit struct{ file, old, new string }
 
 func edits() []edit {
@@ -148,7 +148,7 @@ func (c *Clocks) unspoiled(own time.Duration) (time.Duration, Clock) {
 }
 
 // spoiled writes the edited sources to dir, for go build -overlay, and returns the name of the
-// file that lists them.
+// overlay file.
 func spoiled(t *testing.T, dir string) string {
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -188,8 +188,8 @@ func spoiled(t *testing.T, dir string) string {
 	return list
 }
 
-// An audit reports each sabotage, unless no log can show it: docs/reference/audit.md has the
-// table.
+// The crawler is built with faults. An audit reports each fault, except the faults that no log
+// can show. The table in docs/reference/audit.md lists them.
 func TestEachSabotageIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	list := spoiled(t, dir)
@@ -233,19 +233,19 @@ func TestEachSabotageIsNamed(t *testing.T) {
 	}
 }
 
-// found is the beginning of the line with the result of a sabotaged crawl.
+// found is the beginning of the line in which the test process prints its result.
 const found = "sabotaged: "
 
-// A sabotaged is the audit of a sabotaged crawl.
+// A sabotaged is the result of auditing a crawl with a fault.
 type sabotaged struct {
 	Requests int64
 	Broken   map[audit.Code]int64
-	First    string // the first violation
-	Beside   int64  // requests that are in only one of the logs
+	First    string // text of the first violation
+	Beside   int64  // number of requests that only one of the two logs has
 }
 
-// A crawl with a sabotage in a web that has everything that a sabotage concerns, for
-// TestEachSabotageIsNamed.
+// TestASabotagedCrawl runs in the process that TestEachSabotageIsNamed starts. It crawls a web
+// in which each fault has an effect.
 func TestASabotagedCrawl(t *testing.T) {
 	if os.Getenv("PERMESSO_SABOTAGE") == "" {
 		t.Skip("TestEachSabotageIsNamed runs it")
@@ -335,7 +335,7 @@ func crawlTheBait(t *testing.T, dir string) string {
 	return accessLogOf(w)
 }
 
-// accessLogOf returns the log of a web in the format of nginx, with the host first.
+// accessLogOf returns the requests to a web as an access log of nginx, with the host first.
 func accessLogOf(w *crawltest.Web) string {
 	var b strings.Builder
 	for _, r := range w.Log() {

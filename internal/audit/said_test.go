@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The text of a violation has the line, the figures, and the rule in the words of robots.txt or
+// The text of a violation has the line, the numbers, and the rule in the words of robots.txt or
 // of the crawl.
 func TestWhatIsSaidOfViolations(t *testing.T) {
 	w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{"otherbot"}}}
@@ -58,7 +58,8 @@ func TestWhatIsSaidOfViolations(t *testing.T) {
 	}
 }
 
-// The text of a missed pause has two different lengths of time, even if they are very close.
+// The text about a missed pause has two different lengths of time, even if they are nearly
+// equal.
 func TestWhatIsSaidOfAPauseHasTwoLengths(t *testing.T) {
 	for _, short := range []time.Duration{4 * time.Microsecond, 100 * time.Microsecond, time.Millisecond, time.Second} {
 		w := &written{evidence: evidence{copies: map[frontier.Site][]*robots.Snapshot{}, agents: []string{testIdentity.UserAgent()}}}

@@ -10,12 +10,12 @@ import (
 )
 
 // A ServerLog is the access log of a server that was crawled, in a format that Visitor.Access
-// reads. Lines whose User-Agent has the product token of the crawl are compared with those of
+// reads. Its lines whose User-Agent has the product token of the crawl are compared with
 // crawl.log.
 type ServerLog struct {
-	Name string // of the log, for messages
+	Name string // name of the log, for messages
 	Log  io.Reader
-	Host string // the host of lines without a host; "" ignores these lines
+	Host string // host of the lines that name no host; "": such lines are ignored
 }
 
 // A Beside is the result of comparing the log of a server with crawl.log. The names of its
@@ -24,19 +24,19 @@ type Beside struct {
 	Log        string    `json:"log"`
 	Lines      int64     `json:"lines"`
 	Unread     int64     `json:"unreadable_lines"`
-	Unnamed    int64     `json:"lines_without_host"` // lines of the crawl that were ignored
+	Unnamed    int64     `json:"lines_without_host"` // number of lines of the crawl that were ignored, because they name no host
 	First      time.Time `json:"first,omitzero"`
 	Last       time.Time `json:"last,omitzero"`
-	Requests   int64     `json:"requests"`    // requests of the crawl in the log of the server
-	Matched    int64     `json:"matched"`     // requests with a line in crawl.log
-	OnlyServer int64     `json:"only_server"` // requests without a line in crawl.log
-	OnlyCrawl  int64     `json:"only_crawl"`  // lines of crawl.log without a line of the server
+	Requests   int64     `json:"requests"`    // number of requests of the crawl in the log of the server
+	Matched    int64     `json:"matched"`     // number of the crawl's requests in the server's log that have a line in crawl.log
+	OnlyServer int64     `json:"only_server"` // number of the crawl's requests in the server's log that have no line in crawl.log
+	OnlyCrawl  int64     `json:"only_crawl"`  // number of lines of crawl.log that have no line in the log of the server
 }
 
 const (
-	apart       = time.Minute      // how much the clocks of server and crawler may differ
-	mostWaiting = 1000             // how many lines of one URL may wait for a line of the other log
-	longAsk     = 10 * time.Minute // how long a request may take if the server logs its beginning
+	apart       = time.Minute      // how much the clocks of the server and the crawler may differ
+	mostWaiting = 1000             // how many lines of one URL may wait for their line in the other log
+	longAsk     = 10 * time.Minute // longest time that a request may take, if the server logs its beginning
 )
 
 // server reads the log of a server: its hosts, and the lines of the crawl.
@@ -90,7 +90,8 @@ func (a *auditor) server() error {
 	return err
 }
 
-// besideKey returns a sort key: host, target and time.
+// besideKey returns the key by which a line is sorted: host, target, time, and the log from
+// which it comes.
 func besideKey(host, target string, at time.Time, of byte, line int64) []byte {
 	key := appendKey(nil, byTarget, host+target, 0)
 	key = binary.BigEndian.AppendUint64(key, uint64(at.UnixMicro())^1<<63)
@@ -124,7 +125,7 @@ type pair struct {
 	answered   bool
 }
 
-// pair takes the next line of either log.
+// pair takes the next line of either log, and matches it if it can.
 func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	at := time.UnixMicro(int64(binary.BigEndian.Uint64(rest[1:]) ^ 1<<63)).UTC()
 	x := pair{of: rest[9], line: int64(binary.BigEndian.Uint64(rest[10:])), start: at, end: at.Add(resolution), answered: true}
@@ -145,7 +146,7 @@ func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	case len(p.waiting) < mostWaiting:
 		p.waiting = append(p.waiting, x)
 		return nil
-	default: // too many lines of one URL: the first one does not wait any longer
+	default: // too many lines of one URL wait, so report the first
 		first := p.waiting[0]
 		p.waiting = append(p.waiting[1:], x)
 		return a.alone(p.url, &first)
@@ -155,8 +156,8 @@ func (a *auditor) pair(p *pairing, rest, text []byte) error {
 	return nil
 }
 
-// unpaired reports the lines that have waited too long at the given time. If that time is zero,
-// the logs have ended, and it reports all lines that still wait.
+// unpaired reports the lines that have waited too long at the time until. If until is zero, the
+// logs have ended, and all waiting lines are reported.
 func (a *auditor) unpaired(p *pairing, until time.Time) error {
 	for len(p.waiting) > 0 && (until.IsZero() || p.waiting[0].end.Before(until)) {
 		x := p.waiting[0]
@@ -168,7 +169,7 @@ func (a *auditor) unpaired(p *pairing, until time.Time) error {
 	return nil
 }
 
-// alone checks a line that only one log has.
+// alone reports a line that has no line in the other log, unless there is an innocent cause.
 func (a *auditor) alone(url string, x *pair) error {
 	b := a.report.Server
 	a.checked(Evidence)
@@ -193,9 +194,8 @@ func (a *auditor) alone(url string, x *pair) error {
 	})
 }
 
-// unloggedAt reports whether crawl.log may have no line for a request that a server logged at
-// the time t. That is so if the request was active when a run was killed, or if that part of
-// crawl.log was removed.
+// unloggedAt reports whether crawl.log may lack the line of a request that a server logged at
+// the time t: a run was killed during the request, or that part of crawl.log was removed.
 func (r *runsOf) unloggedAt(t time.Time) bool {
 	if r.lost > 0 || r.all[0].begun.IsZero() {
 		return true

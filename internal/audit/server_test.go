@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// A request that only the log of a server has, or only crawl.log, is reported. The clocks may
-// differ a little, and other crawlers do not count.
+// An audit reports a request that only the log of the server has, or only crawl.log. The clocks
+// may differ a little, and requests of other crawlers are ignored.
 func TestBothLogsHaveEachRequest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "crawl")
 	var log string
@@ -73,7 +73,7 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 		{"a line twice", log + late, "", 1, 0, 147, 146},
 		{"each line twice", log + log, "", 146, 0, 292, 146},
 		{"a line less", without(func(line string) bool { return line == late }), "", 0, 1, 145, 145},
-		{"another name", strings.ReplaceAll(log, own, "Mozilla/5.0"), "", 0, 42, 0, 0}, // the others are too close to the ends of the log
+		{"another name", strings.ReplaceAll(log, own, "Mozilla/5.0"), "", 0, 42, 0, 0}, // the other requests are too close to the ends of the log
 		{"no host", unnamed, "", 0, 0, 0, 0},
 		{"one host", unnamed, "slow.example", 0, 0, 10, 10},
 		{"of another host than is said", unnamed, "nowhere.example", 10, 0, 10, 0},
@@ -87,7 +87,7 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 			t.Errorf("%s: %+v, %d violations: %v", tc.name, b, r.Violated, r.Violations)
 		}
 	}
-	// A collection would close leaked files.
+	// No garbage collection may run, because it would close leaked files.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before := openFiles()
 	if _, err := audit.Dir(dir, audit.Options{Quit: func() error { return nil }}); err != nil || openFiles() > before {
@@ -103,13 +103,14 @@ func TestBothLogsHaveEachRequest(t *testing.T) {
 	}
 }
 
-// openFiles returns how many files this process has open, or 0 if the system does not say.
+// openFiles returns how many files this process has open. It returns 0 if the system cannot
+// say.
 func openFiles() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)
 }
 
-// If one URL has too many lines, the first ones do not wait any longer.
+// If too many lines of one URL wait for the other log, the first of them is reported.
 func TestManyLinesOfOneURL(t *testing.T) {
 	w := &written{evidence: evidence{agents: []string{testIdentity.UserAgent()}}}
 	w.run(0, "begin:clean")
@@ -139,8 +140,8 @@ func TestManyLinesOfOneURL(t *testing.T) {
 	}
 }
 
-// Crawls that share the clocks of their machine keep the pauses between each other. Crawls that
-// do not are reported.
+// Crawls on one machine that share their clocks keep the pauses between each other. If they do
+// not share the clocks, the audit reports it.
 func TestSeveralCrawlsAreAuditedTogether(t *testing.T) {
 	web := func(t *testing.T) *crawltest.Web {
 		w := crawltest.New(t)
@@ -187,7 +188,7 @@ func TestSeveralCrawlsAreAuditedTogether(t *testing.T) {
 		}
 		all.Wait()
 	})
-	for _, d := range apart { // all at the same time, each with its own clock
+	for _, d := range apart { // start all crawls at once, each with its own clocks
 		synctest.Test(t, func(t *testing.T) { crawl(t, web(t), d, nil) })
 	}
 	all, joint, err := audit.Together(shared, audit.Options{})

@@ -7,7 +7,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// atAddress is how many requests may be active at one public address.
+// atAddress is how many requests may run at the same time at one public address.
 const atAddress = 2
 
 // jitter is how much later than decided a request may begin, because the operating system may
@@ -17,12 +17,12 @@ const atAddress = 2
 // to the microsecond.
 const jitter = 50 * time.Millisecond
 
-// A common is what is known about an address or a registrable domain that several sites share.
-// Its requests are read in the order of their starts.
+// A common has the facts about an address or a registrable domain that several sites share. Its
+// requests are read in the order of their starts.
 type common struct {
 	clock frontier.Clock
-	last  *request   // the request that began last; for a domain, the request that ended last
-	under []*request // requests that may still be active
+	last  *request   // for an address, the request that began last; for a domain, the request that ended last
+	under []*request // requests that may not have ended yet
 }
 
 // shared checks one request to an address or a domain.
@@ -80,7 +80,7 @@ func (a *auditor) sharedPause(c *common, last, r *request, pause time.Duration) 
 		from, allowed, since = last.start, jitter, "the start"
 	}
 	if begun := a.runs.all[r.run].begun; last.run < r.run && from.After(begun) {
-		return nil // the clock was set back
+		return nil // skip this, because the clock was set back
 	}
 	kept := r.start.Sub(from)
 	a.margin(c.clock, r, kept-pause)

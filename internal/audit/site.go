@@ -10,39 +10,39 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Request is one request to the host of Options.Site. The names of its fields in JSON never
+// A Request is one request to the host Options.Site. The names of its fields in JSON never
 // change.
 type Request struct {
 	Line   int64     `json:"line"`
 	Time   time.Time `json:"time"` // start of the request
 	URL    string    `json:"url"`
-	Status int       `json:"status"`          // HTTP status, or the negative code of the log
-	Error  string    `json:"error,omitempty"` // from the log
-	Bytes  int64     `json:"bytes"`           // of the answer, as they came over the wire
-	Took   float64   `json:"took_seconds"`    // seconds from start to end
-	For    string    `json:"for,omitempty"`   // "robots" for a robots.txt, "use" for a tdmrep.json or a license
+	Status int       `json:"status"`          // HTTP status, or a negative code of the log
+	Error  string    `json:"error,omitempty"` // why the request failed, from the log
+	Bytes  int64     `json:"bytes"`           // size of the answer as it was sent over the wire
+	Took   float64   `json:"took_seconds"`    // seconds from the start to the end
+	For    string    `json:"for,omitempty"`   // "robots": for a robots.txt; "use": for a tdmrep.json or a license document; absent: for another URL
 
-	// Kept is the time since the end of the last answer of the same scheme, host and port, in
-	// seconds. Asked is the required time. Kept is absent in the first request.
+	// Kept is the time in seconds since the end of the last answer of the same scheme, host and
+	// port. It is absent in the first request.
 	Kept  *float64       `json:"kept_seconds,omitempty"`
-	Asked float64        `json:"asked_seconds,omitempty"` // from the line
+	Asked float64        `json:"asked_seconds,omitempty"` // the required pause in seconds, from the line
 	Clock frontier.Clock `json:"clock,omitempty"`         // the clock that required the pause
 
 	Robots string `json:"robots,omitempty"` // fetch time of the robots.txt in force; absent if For is set
 	Rule   string `json:"rule,omitempty"`   // the rule that allows or forbids the URL
 }
 
-// A Copy is a stored robots.txt, or the result of a failed try to get it.
+// A Copy is a stored robots.txt, or the result of a failed attempt to fetch it.
 type Copy struct {
 	Site    string    `json:"site"`
 	Fetched time.Time `json:"fetched"`
 	Status  int       `json:"status"`
 	Failure string    `json:"failure,omitempty"`
 	Bytes   int       `json:"bytes"`
-	SHA256  string    `json:"sha256"`         // of the body
-	Delay   float64   `json:"delay_seconds"`  // the pause that it requires
-	Expires time.Time `json:"expires"`        // when it had to be fetched again
-	Body    string    `json:"body,omitempty"` // invalid UTF-8 becomes U+FFFD
+	SHA256  string    `json:"sha256"`         // SHA-256 of the body, in hexadecimal
+	Delay   float64   `json:"delay_seconds"`  // the pause that the copy requires, in seconds
+	Expires time.Time `json:"expires"`        // time after which the copy had to be fetched again
+	Body    string    `json:"body,omitempty"` // text of the copy, in which invalid UTF-8 is replaced by U+FFFD
 }
 
 func (a *auditor) row(s *site, r *request, k pausing) Request {
@@ -69,7 +69,7 @@ func (a *auditor) row(s *site, r *request, k pausing) Request {
 	return row
 }
 
-// because returns the rule that decided a verdict.
+// because returns the rule that led to a verdict.
 func because(v robots.Verdict) string {
 	word := "Disallow"
 	if v.Rule.Allow {
@@ -81,7 +81,7 @@ func because(v robots.Verdict) string {
 	return fmt.Sprintf("line %d: %s: %s", v.Rule.Line, word, clip(v.Rule.Pattern))
 }
 
-// tellCopies reports all copies of the robots.txt of a site that the crawl has stored.
+// tellCopies calls Options.Copy for each stored copy of the robots.txt of a site.
 func (a *auditor) tellCopies(site frontier.Site) error {
 	policy := a.runs.all[len(a.runs.all)-1].at(site).policy
 	for s, err := range a.Robots(site) {

@@ -10,27 +10,27 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Joint is what an audit found between several crawls of one machine. Such crawls share the
+// A Joint has what an audit found between several crawls of one machine. Such crawls share the
 // clocks of hosts and addresses (frontier.Shared). The names of its fields in JSON never
 // change.
 type Joint struct {
-	Crawls     []string    `json:"crawls"` // directories
+	Crawls     []string    `json:"crawls"` // directories of the crawls
 	Checks     []Check     `json:"checks"`
 	Violated   int64       `json:"violations"`
-	Violations []Violation `json:"list"` // the first mostListed; Text begins with the crawl to which the lines belong
+	Violations []Violation `json:"list"` // violations, at most mostListed; Text begins with the name of the crawl whose log has the lines
 }
 
-// Clean reports whether nothing was violated between the crawls.
+// Clean reports whether there is no violation between the crawls.
 func (j *Joint) Clean() bool { return j.Violated == 0 }
 
-// Together audits the crawls in several directories, first each crawl separately, and then the
-// requests of all crawls to the same hosts and to the same public addresses. The error is a
-// *DirError with the error of Dir.
+// Together audits the crawls in several directories. It first audits each crawl by itself, and
+// then compares the requests of all crawls to the same host, and to the same public address.
+// The error is a *DirError that wraps the error of Dir.
 func Together(dirs []string, o Options) (all []*Report, joint *Joint, err error) {
 	return together(dirs, o, Dir)
 }
 
-// together is Together with the function that audits a directory.
+// together is like Together. audit is the function that audits one directory.
 func together(dirs []string, o Options, audit func(string, Options) (*Report, error)) (all []*Report, joint *Joint, err error) {
 	joint = &Joint{Crawls: dirs, Violations: []Violation{}}
 	for _, c := range Codes() {
@@ -64,7 +64,7 @@ func together(dirs []string, o Options, audit func(string, Options) (*Report, er
 		all = append(all, r)
 	}
 	var group string
-	var last []*trace // the last request of each crawl
+	var last []*trace // the last request of each crawl, by the index of the crawl
 	err = order.Each(func(key, text []byte) error {
 		if of := string(key[:len(key)-8]); of != group {
 			group, last = of, make([]*trace, len(dirs))
@@ -90,23 +90,25 @@ type DirError struct {
 
 func (e *DirError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *DirError) Unwrap() error { return e.Err }
 
-// A trace is a request as other crawls see it. Times are in microseconds.
+// A trace has the parts of a request that concern other crawls. Times and pauses are in
+// microseconds.
 type trace struct {
 	Crawl      int
 	Line       int64
 	URL        string
 	Start, End int64
-	Pause      int64          // that other crawls must keep: at a host from End on, at an address from Start on
-	Clock      frontier.Clock // the clock that requires the pause
+	Pause      int64          // pause that other crawls must keep: at a host since End, at an address since Start
+	Clock      frontier.Clock // clock for which the pause is required
 }
 
-// between is by how much the operating system may shorten a pause between two processes.
+// between is by how much the operating system may shorten the pause between requests of two
+// processes.
 const between = jitter
 
-// judge checks a request against the last request of each other crawl.
+// judge compares a request with the last request of each other crawl.
 func (j *Joint) judge(kind byte, last []*trace, t *trace) {
 	for _, o := range last {
 		if o == nil || o.Crawl == t.Crawl {
@@ -156,8 +158,8 @@ func (j *Joint) at(code Code) int {
 	return -1
 }
 
-// trace passes a request to the check between crawls. It must be called after the pauses that
-// r requires are known.
+// trace passes a request to Options.mark. The caller must first set the pauses that are
+// required after r.
 func (a *auditor) trace(s *site, r *request) error {
 	if a.Options.mark == nil || r.addr.IsValid() && r.addr.IsLoopback() || !r.public && !r.addr.IsValid() {
 		return nil

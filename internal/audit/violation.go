@@ -12,19 +12,19 @@ import (
 // A Code names a rule that was broken. Codes are never renamed.
 type Code string
 
-// The codes.
+// The codes of violations.
 const (
 	Disallowed  Code = "disallowed"   // robots.txt forbids the URL
 	NoRobots    Code = "no-robots"    // no robots.txt was known that allows the request
-	StaleRobots Code = "stale-robots" // the copy was too old, or not the last one
+	StaleRobots Code = "stale-robots" // the copy of robots.txt was too old, or was not the last one
 	TooEarly    Code = "gap"          // a pause was too short
-	RetryAfter  Code = "retry-after"  // the site had named a later time
-	BackOff     Code = "back-off"     // the site had asked for rest, or did not answer
+	RetryAfter  Code = "retry-after"  // the site had named a later time in Retry-After
+	BackOff     Code = "back-off"     // the site had asked for a rest, or had not answered
 	Concurrent  Code = "concurrent"   // more requests at once than allowed
-	VisitTime   Code = "visit-time"   // outside of the hours that robots.txt names
-	Redirects   Code = "redirects"    // a robots.txt was followed too far
-	Identity    Code = "identity"     // requests went out under several names
-	Evidence    Code = "evidence"     // log, state and copies of robots.txt contradict each other
+	VisitTime   Code = "visit-time"   // the request was outside of the hours that robots.txt names
+	Redirects   Code = "redirects"    // too many redirects of a robots.txt were followed
+	Identity    Code = "identity"     // the requests have several User-Agents
+	Evidence    Code = "evidence"     // the log, the state and the copies of robots.txt contradict each other
 )
 
 // Codes returns all codes in the order of reports, with their rules.
@@ -48,22 +48,22 @@ func Codes() []Check {
 type Check struct {
 	Code       Code   `json:"code"`
 	Rule       string `json:"rule"`
-	Checked    int64  `json:"checked"` // how many requests, or other things, were checked
+	Checked    int64  `json:"checked"` // how many requests or other things were checked
 	Violations int64  `json:"violations"`
 }
 
-// A Violation is one rule that one request broke.
+// A Violation is one rule that one request has broken.
 type Violation struct {
 	Code  Code      `json:"code"`
-	Lines []int64   `json:"lines,omitempty"` // of the log: the line of the request, then the line that it is measured from
+	Lines []int64   `json:"lines,omitempty"` // line numbers in the log: the request, and the line from which its pause counts
 	URL   string    `json:"url,omitempty"`
 	Time  time.Time `json:"time,omitzero"` // the start of the request
-	Rule  string    `json:"rule"`          // the rule that was broken, in its own words
-	Text  string    `json:"text"`          // what happened
+	Rule  string    `json:"rule"`          // the broken rule, in its own words
+	Text  string    `json:"text"`          // what happened, in one sentence
 	Pause *Pause    `json:"pause,omitempty"`
 }
 
-// A Pause is the required and the actual pause, in seconds.
+// A Pause has the required and the actual length of a pause, in seconds.
 type Pause struct {
 	Clock frontier.Clock `json:"clock"`
 	Asked float64        `json:"asked_seconds"`
@@ -97,16 +97,16 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s: nothing can be said of a log with foreign or broken lines", e.File, e.Line, e.cause())
 }
 
-// cause returns what is wrong with the line, in one line of text.
+// cause returns what is wrong with the line, as text without line breaks.
 func (e *LineError) cause() string {
-	first, _, _ := strings.Cut(e.Err.Error(), "\n") // the other lines list further fields
+	first, _, _ := strings.Cut(e.Err.Error(), "\n") // leave out the other lines of the error, which list further fields
 	return first
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// lineError adds the number of a line to an error.
+// lineError returns err as a *LineError with the number of a line.
 func lineError(file string, line int64, err error) error {
 	var known *LineError
 	if err == nil || errors.As(err, &known) {

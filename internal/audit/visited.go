@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// A visited is what is known about one host while the visits to it are read.
+// A visited has the facts about one host while the visits to it are read.
 type visited struct {
 	Host
 	first, last time.Time
-	rules       time.Time // time of the last request for robots.txt
+	rules       time.Time // time of the last request for robots.txt; zero: there was none
 	status      counts
-	rest        *visit // the last answer that asked for rest, if no request followed yet
+	rest        *visit // the last answer that asked for a rest; nil: a request has followed it
 
-	second  time.Time // the current second
+	second  time.Time // the second that is being counted
 	inIt    int64
-	inItBy  map[string]bool // addresses in this second
-	seconds [60]int64       // requests in each of the last 60 seconds
-	before  *visit          // for times to the millisecond: the visit that ended last
+	inItBy  map[string]bool // addresses of the visitor in this second
+	seconds [60]int64       // number of requests in each of the last 60 seconds
+	before  *visit          // the visit that ended last; used only if the log has milliseconds
 
-	// For access logs: the smallest value so far of what the method pace computes.
-	n     int64 // requests
+	// The next fields are for access logs: the smallest value that pace has computed so far.
+	n     int64 // number of requests to the host
 	least float64
-	from  *visit // the visit of that value
+	from  *visit // the visit at which pace computed its smallest value
 	fromN int64
 }
 
@@ -68,7 +68,7 @@ func (w *watch) judge(x *visit) {
 	switch {
 	case x.exact():
 		w.exactPace(h, x)
-	case x.host != "" && w.gap.pause > 0: // lines without a host may be of several hosts
+	case x.host != "" && w.gap.pause > 0: // skip lines without a host, because they may be of several hosts
 		w.pace(h, x)
 	}
 }
@@ -96,7 +96,8 @@ func (h *visited) rate(x *visit) {
 	h.Second, h.Minute, h.AtOnce = max(h.Second, h.inIt), max(h.Minute, sum), max(h.AtOnce, len(h.inItBy))
 }
 
-// rules checks whether robots.txt was requested, and what it says.
+// rules checks whether the visitor had requested robots.txt before, and whether it allows the
+// URL.
 func (w *watch) rules(h *visited, x *visit) {
 	if x.robots() {
 		h.Robots++
@@ -109,7 +110,7 @@ func (w *watch) rules(h *visited, x *visit) {
 	w.check(NoRobots).Checked++
 	switch {
 	case h.rules.IsZero():
-		if h.Unannounced++; h.Unannounced > 1 { // only the first is reported
+		if h.Unannounced++; h.Unannounced > 1 { // report only the first of these requests
 			w.count(NoRobots)
 			break
 		}
@@ -133,17 +134,17 @@ func (w *watch) of(code Code, x *visit, text, rule string) *Violation {
 	return &Violation{Code: code, Lines: []int64{x.line}, URL: x.url(), Time: x.time(), Text: text, Rule: rule}
 }
 
-// clock returns a time of an access log.
+// clock returns a time as text, with seconds as in an access log.
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// pace checks how fast the visitor was, to the second. A pause counts from the end of an answer
-// to the beginning of the next request.
+// pace checks the pauses of the visitor in a log with times to the second. A pause lasts from
+// the end of an answer to the beginning of the next request.
 func (w *watch) pace(h *visited, x *visit) {
 	w.check(TooEarly).Checked++
 	// nginx logs the end of an answer, Apache the beginning of a request. In both cases n
-	// pauses take at most the time between the first and the last date, plus a second, because
-	// dates are cut to seconds. So the required time of n pauses, less the time between the
-	// dates, grows if the visitor is too fast. This difference is compared with its smallest
+	// pauses take at most the time between the first and the last date, plus one second,
+	// because dates are cut to seconds. So if the visitor is too fast, the required time of n
+	// pauses exceeds that time, and the difference grows. It is compared with its smallest
 	// value so far.
 	h.n++
 	now := float64(h.n)*w.gap.pause.Seconds() - float64(x.at.Unix())
@@ -166,7 +167,7 @@ func (w *watch) pace(h *visited, x *visit) {
 	w.violation(v)
 }
 
-// exactPace checks a log that has the beginning and the end of requests.
+// exactPace checks the pauses in a log that has the beginning and the end of each request.
 func (w *watch) exactPace(h *visited, x *visit) {
 	before := h.before
 	if before == nil || x.end.After(before.end) {
@@ -196,7 +197,7 @@ func (w *watch) exactPace(h *visited, x *visit) {
 	w.violation(v)
 }
 
-// asks returns the rule that requires the pause.
+// asks returns the rule that requires the pause, in words.
 func (w *watch) asks() string {
 	if w.Delay > 0 {
 		return fmt.Sprintf("a pause of %v, as given", w.Delay)
@@ -204,7 +205,7 @@ func (w *watch) asks() string {
 	return fmt.Sprintf("%s of robots.txt: %v", w.gap.clock, w.gap.pause)
 }
 
-// finish completes the report.
+// finish sets the fields of the report that need all lines.
 func (w *watch) finish() {
 	r := w.report
 	r.Names, r.Addresses, r.Hosts = w.names.list(), w.addrs.list(), []Host{}

@@ -15,14 +15,14 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Visitor is the crawler of another operator, as the logs of servers show it, with the rules
-// that it is checked against.
+// A Visitor is the crawler of another operator, whose requests are in the log of a server. Its
+// fields say which lines are its own, and which rules they are checked against.
 type Visitor struct {
-	Agent  string        // name of the crawler: lines count if their User-Agent has it as a word; "" means all lines
-	Host   string        // lines count if they name this host, or no host; "" means all lines
-	Robots *robots.File  // the robots.txt of Host that was in force; if it is nil, or Host is empty, its rules are not checked
-	Token  string        // the product token for Robots; "" means Agent
-	Delay  time.Duration // the required pause between two requests to a host; 0 means the pause of Robots
+	Agent  string        // name of the crawler; lines count if their User-Agent has it as a word; "": all lines count
+	Host   string        // lines count if they name this host or no host; "": all lines count
+	Robots *robots.File  // the robots.txt of Host that was in force; it is not checked if Robots is nil or Host is empty
+	Token  string        // product token for which rules of Robots apply; "": Agent
+	Delay  time.Duration // the required pause between two requests to a host; 0: the pause in Robots
 }
 
 // A Visited is the result of an audit of a Visitor. The names of its fields in JSON never
@@ -30,24 +30,24 @@ type Visitor struct {
 type Visited struct {
 	Log      string    `json:"log"`
 	Agent    string    `json:"agent"`
-	Host     string    `json:"host,omitempty"` // Visitor.Host
+	Host     string    `json:"host,omitempty"` // copied from Visitor.Host
 	Lines    int64     `json:"lines"`
-	Unread   int64     `json:"unreadable_lines"` // lines in another form, which are part of Lines
-	Requests int64     `json:"requests"`         // requests of the visitor
+	Unread   int64     `json:"unreadable_lines"` // number of lines in another form; Lines includes them
+	Requests int64     `json:"requests"`         // number of requests of the visitor
 	First    time.Time `json:"first,omitzero"`
 	Last     time.Time `json:"last,omitzero"`
 
 	Names     []Count `json:"names"`     // User-Agents of the visitor, the most frequent first
-	Addresses []Count `json:"addresses"` // its addresses
+	Addresses []Count `json:"addresses"` // IP addresses of the visitor, the most frequent first
 	Hosts     []Host  `json:"hosts"`
 
 	Checks     []Check     `json:"checks"`
 	Violated   int64       `json:"violations"`
-	Violations []Violation `json:"list"`    // the first mostListed
-	Remarks    []string    `json:"remarks"` // what the log does not prove
+	Violations []Violation `json:"list"`    // violations, at most mostListed
+	Remarks    []string    `json:"remarks"` // sentences about facts that the log does not prove
 }
 
-// Clean reports whether nothing was violated.
+// Clean reports whether there is no violation.
 func (v *Visited) Clean() bool { return v.Violated == 0 }
 
 // A Count is a name and how often it occurs in a log.
@@ -56,32 +56,32 @@ type Count struct {
 	Count int64  `json:"count"`
 }
 
-// A Host is what a log says about the requests to one host.
+// A Host has the numbers of the requests to one host.
 type Host struct {
-	Name        string    `json:"name"` // empty if the lines name no host
+	Name        string    `json:"name"` // host name; empty: the lines name no host
 	Requests    int64     `json:"requests"`
 	Robots      int64     `json:"robots_requests"`
 	FirstRobots time.Time `json:"first_robots,omitzero"`
-	Unannounced int64     `json:"before_robots"` // requests before the first for robots.txt
+	Unannounced int64     `json:"before_robots"` // number of requests before the first request for robots.txt
 	Second      int64     `json:"busiest_second"`
 	Minute      int64     `json:"busiest_minute"`
-	PerSecond   float64   `json:"requests_per_second"`                  // from the first to the last request
-	AtOnce      int       `json:"addresses_at_once"`                    // the most addresses within one second
-	Rests       int64     `json:"rests"`                                // answers 429 and 503
-	Soonest     *float64  `json:"soonest_after_rest_seconds,omitempty"` // seconds from such an answer to the next request
+	PerSecond   float64   `json:"requests_per_second"`                  // average rate between the first and the last request
+	AtOnce      int       `json:"addresses_at_once"`                    // largest number of addresses within one second
+	Rests       int64     `json:"rests"`                                // number of answers with status 429 or 503
+	Soonest     *float64  `json:"soonest_after_rest_seconds,omitempty"` // shortest time from such an answer to the next request, in seconds
 	Status      []Count   `json:"status"`
 }
 
-// Bounds of what is remembered about a log.
+// The limits of the memory for one log.
 const (
-	mostNames  = 1000            // names, addresses, hosts: further ones are counted as one
-	mostTold   = 20              // how many of them are in a Visited
-	disorder   = 5 * time.Minute // a later line may be of a request that came earlier, by at most this time
-	mostWaits  = 100_000         // lines that wait to be sorted
-	freshFor   = 24 * time.Hour  // RFC 9309, section 2.4
+	mostNames  = 1000            // number of different names, addresses and hosts; all others are counted as one
+	mostTold   = 20              // number of names and addresses that a Visited lists
+	disorder   = 5 * time.Minute // by how much a line may be out of order, because a request may be logged after requests that began later
+	mostWaits  = 100_000         // number of lines that wait to be sorted
+	freshFor   = 24 * time.Hour  // how long a robots.txt may be used (RFC 9309, section 2.4)
 	others     = "(others)"
-	resolution = time.Second      // of an access log
-	fine       = time.Millisecond // of a crawl.log
+	resolution = time.Second      // precision of the times in an access log
+	fine       = time.Millisecond // precision of the times in a crawl.log
 )
 
 // Access audits the access log of a server, in the combined format of nginx or Apache, with or
@@ -150,7 +150,7 @@ func (v Visitor) audit(name string, log io.Reader, parse func(string) (*visit, e
 	return w.report, nil
 }
 
-// The rules for other crawlers.
+// visitorRules has the rules that are checked for other crawlers, in words.
 var visitorRules = map[Code]string{
 	NoRobots:    "robots.txt was requested before anything else of a host",
 	StaleRobots: "and again after 24 hours",
@@ -162,23 +162,23 @@ var visitorRules = map[Code]string{
 // A watch follows one visitor through a log.
 type watch struct {
 	Visitor
-	group     *robots.Group // nil if the rules are unknown
+	group     *robots.Group // rules of Robots for the visitor; nil: not known
 	gap       gap
 	hosts     map[string]*visited
 	names     counts
 	addrs     counts
-	others    counts     // User-Agents of other lines
-	elsewhere counts     // other hosts than Host in the lines
-	unread    *LineError // the first line in another form; nil if there is none
+	others    counts     // User-Agents of the lines that do not count
+	elsewhere counts     // hosts other than Host in the lines
+	unread    *LineError // the first line in another form; nil: no such line was read
 	waiting   visits
 	newest    time.Time
-	began     time.Time // the first time in the log
+	began     time.Time // the earliest time in the log
 	exact     bool
 	report    *Visited
 }
 
-// take adds a line to the waiting lines if it is a request of the visitor, and judges the
-// lines that need not wait any longer.
+// take adds a line to the lines that wait to be sorted, if it is a request of the visitor. It
+// then judges the lines that need not wait any longer.
 func (w *watch) take(x *visit) {
 	if w.began.IsZero() || x.at.Before(w.began) {
 		w.began = x.at
@@ -206,7 +206,7 @@ func (w *watch) take(x *visit) {
 	}
 }
 
-// named reports whether a User-Agent has a product token as a whole word.
+// named reports whether a User-Agent contains a product token as a whole word.
 func named(agent, token string) bool {
 	agent, token = strings.ToLower(agent), strings.ToLower(token)
 	for from := 0; ; {
@@ -243,7 +243,7 @@ func (v *visits) Pop() any {
 	return last
 }
 
-// time returns the time by which visits are sorted.
+// time returns the time by which visits are sorted: the beginning if the log has it.
 func (v *visit) time() time.Time {
 	if v.exact() {
 		return v.start

@@ -89,7 +89,7 @@ func TestAProductTokenIsAWordOfAUserAgent(t *testing.T) {
 	}
 }
 
-// asked returns an access log with these times, in seconds, and targets.
+// asked returns an access log. The arguments are times in seconds and targets, in turn.
 func asked(at ...any) string {
 	var b strings.Builder
 	begin := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -99,14 +99,14 @@ func asked(at ...any) string {
 	return b.String()
 }
 
-// A pause is reported as too short only if it was too short whenever in its second each request
-// came.
+// Times in an access log have only seconds. A pause is reported as too short only if it was too
+// short for every possible fraction of the seconds.
 func TestPausesToTheSecond(t *testing.T) {
 	const r = "/robots.txt"
 	for _, tc := range []struct {
 		log   string
 		delay time.Duration
-		want  []int64 // lines that came too early
+		want  []int64 // lines that must be reported as too early
 	}{
 		{asked(0, r, 0, "/"), time.Second, []int64{2}},
 		{asked(0, r, 1, "/"), time.Second, nil},
@@ -119,9 +119,9 @@ func TestPausesToTheSecond(t *testing.T) {
 		{asked(0, r, 0, "/", 0, "/"), 500 * time.Millisecond, []int64{3}},
 		{asked(0, r, 0, "/", 1, "/", 1, "/"), 500 * time.Millisecond, nil},
 		{asked(0, r, 0, "/", 0, "/", 0, "/", 0, "/"), 500 * time.Millisecond, []int64{3, 5}},
-		// Half a second too little adds up over several pauses.
+		// Half a second less than required adds up over several pauses.
 		{asked(0, r, 1, "/", 3, "/", 4, "/", 6, "/", 7, "/"), 2 * time.Second, []int64{2, 4, 6}},
-		// Apache logs the beginning of a request, at the time of its end.
+		// Apache logs the time at which a request began, but writes the line when it ends.
 		{asked(0, r, 20, "/slow", 10, "/quick", 30, "/"), 10 * time.Second, nil},
 	} {
 		v, err := Visitor{Agent: "bot", Host: "a.example", Delay: tc.delay}.Access("log", strings.NewReader(tc.log))
@@ -140,8 +140,8 @@ func TestPausesToTheSecond(t *testing.T) {
 	}
 }
 
-// Pauses that were kept exactly count as one with those after them: a violation names the line
-// that they are counted from, and their number.
+// Pauses that were kept exactly are counted together with the next ones. A violation names the
+// line from which the pauses are counted, and their number.
 func TestPausesAreCountedFromTheFirst(t *testing.T) {
 	t.Parallel()
 	v, err := Visitor{Agent: "bot", Host: "a.example", Delay: 2 * time.Second}.Access("log", strings.NewReader(asked(0, "/robots.txt", 2, "/", 4, "/", 4, "/", 9, "/", 9, "/")))
@@ -205,8 +205,8 @@ func TestWhatALogSaysOfRatesAndRests(t *testing.T) {
 	}
 }
 
-// A log with very many hosts and names takes bounded memory, and names beyond the limit are not
-// judged together.
+// A log with very many hosts and names needs bounded memory. Requests to hosts beyond the limit
+// are counted, but not judged together.
 func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
 	var log strings.Builder
 	for i := range 3000 {
@@ -224,7 +224,7 @@ func TestManyHostsAreOneFromSomeNumberOn(t *testing.T) {
 	}
 }
 
-// A file without any log line is refused. In a log, lines in another form are counted and
+// Access fails if no line has a known form. If some lines have, the others are counted and
 // ignored.
 func TestUnreadableLinesAreLeftOut(t *testing.T) {
 	for text, line := range map[string]int64{
@@ -250,10 +250,11 @@ func TestUnreadableLinesAreLeftOut(t *testing.T) {
 	}
 }
 
-// The rules of one host do not apply to others, and a log without host names is not judged by
-// them.
+// The robots.txt of one host is not applied to other hosts, and not to a log without host
+// names.
 func TestARobotsFileIsThatOfOneHost(t *testing.T) {
-	// log returns a polite crawler of three hosts, with a pause of 3 s at each.
+	// log returns the log of a polite crawler that visits three hosts, with a pause of 3 s at
+	// each.
 	log := func(named bool) string {
 		var b strings.Builder
 		for i := range 60 {
@@ -261,7 +262,7 @@ func TestARobotsFileIsThatOfOneHost(t *testing.T) {
 			if i < 3 {
 				target = "/robots.txt"
 			} else if i%3 == 1 {
-				target = "/private/x" // forbidden on the host a only
+				target = "/private/x" // forbidden only on the host a
 			}
 			if named {
 				fmt.Fprintf(&b, "%c.example:443 ", 'a'+i%3)
@@ -280,14 +281,14 @@ func TestARobotsFileIsThatOfOneHost(t *testing.T) {
 		remark           string
 	}{
 		{true, "a.example", 0, 20, 0, ""},
-		{true, "b.example", 0, 20, 19, ""}, // as if it were the robots.txt of b
+		{true, "b.example", 0, 20, 19, ""}, // the audit must not apply this robots.txt to b
 		{true, "", 0, 60, 0, whose},
 		{true, "", 3 * time.Second, 60, 0, whose},
 		{true, "", 4 * time.Second, 60, 57, whose},
 		{true, "d.example", 0, 0, 0, "those that it names most often: \"a.example\" (20)"},
 		{false, "", 0, 60, 0, whose},
 		{false, "", 3 * time.Second, 60, 0, unnamed},
-		{false, "a.example", 0, 60, 78, ""}, // as if all lines were of one host
+		{false, "a.example", 0, 60, 78, ""}, // the audit must not treat all lines as one host
 	} {
 		v, err := Visitor{Agent: "bot", Host: tc.host, Robots: rules, Delay: tc.delay}.Access("log", strings.NewReader(log(tc.named)))
 		if err != nil {
@@ -337,7 +338,7 @@ func TestLogsOfHeritrixAreJudgedToTheMillisecond(t *testing.T) {
 	}
 }
 
-// All violations are counted, and 1000 are listed.
+// All violations are counted, but only the first 1000 are listed.
 func TestTheFirstViolationsAreListed(t *testing.T) {
 	rules := robots.Parse([]byte("User-agent: *\nDisallow: /no\n"), robots.RFC9309)
 	const line = "192.0.2.1 - - [04/May/2026:00:00:00 +0000] \"GET %s HTTP/1.1\" 200 1 \"-\" \"bot\"\n"

@@ -9,14 +9,15 @@ import (
 
 var day = time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
 
-// A written is a log of one site, http://a.example. Without another annotation the site has a
-// private address.
+// A written is a log of the site http://a.example that a test writes line by line. Unless an
+// annotation says otherwise, the site has a private address.
 type written struct {
 	evidence
-	robots time.Time // the copy that the next lines name
+	robots time.Time // fetch time of the copy that the next lines name
 }
 
-// copy fetches a robots.txt at a time in seconds. The request takes a tenth of a second.
+// copy adds a request for robots.txt, at a time in seconds, and the copy that it fetches. The
+// request takes 0.1 s.
 func (w *written) copy(at float64, status int, body string) *robots.Snapshot {
 	i := w.ask(at, "/robots.txt", status)
 	w.lines[i].Hops, w.lines[i].Via = "P", "http://a.example/"
@@ -27,7 +28,7 @@ func (w *written) copy(at float64, status int, body string) *robots.Snapshot {
 	return s
 }
 
-// ask requests a target. The request takes a tenth of a second.
+// ask adds a request for a target. The request takes 0.1 s.
 func (w *written) ask(at float64, target string, status int, notes ...string) (line int) {
 	start := day.Add(time.Duration(at * float64(time.Second)))
 	l := crawllog.Line{
@@ -38,8 +39,8 @@ func (w *written) ask(at float64, target string, status int, notes ...string) (l
 	return len(w.lines) - 1
 }
 
-// hop requests the robots.txt of http://a.example, or the target of a redirect of it, at an
-// address.
+// hop adds a request to the address addr for a robots.txt that http://a.example needs: its own,
+// or the target of a redirect.
 func (w *written) hop(at float64, url, addr string) {
 	i := w.ask(at, "", 200)
 	w.lines[i].URL, w.lines[i].Hops, w.lines[i].Via = url, "P", "http://a.example/"
@@ -47,7 +48,7 @@ func (w *written) hop(at float64, url, addr string) {
 	w.set(i, "ip", addr+":80")
 }
 
-// run begins a run.
+// run adds the beginning of a run.
 func (w *written) run(at float64, notes ...string) {
 	w.lines = append(w.lines, crawllog.Line{Time: day.Add(time.Duration(at * float64(time.Second))), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }

@@ -1,5 +1,5 @@
-// Package collect makes one crawl of the outputs of the nodes of a crawl on several machines, and
-// of their state.
+// Package collect makes one ordinary crawl of a crawl on several machines, from its state and
+// from the outputs of all nodes.
 package collect
 
 import (
@@ -21,34 +21,36 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A Result is the result of Crawl. It has no name of its own, so that a caller outside of storage
-// can name its type.
+// A Result is the result of Crawl. It is an alias of an unnamed type, so that other modules can
+// name the type.
 type Result = struct {
 	Nodes int // number of nodes
 	Sites int // number of sites
 	URLs  int // number of URLs, fetched or not
-	Pages int // number of lines of pages.jsonl
+	Pages int // number of lines in pages.jsonl
 	WARCs int // number of WARC files
-	// Damaged are the paths of outputs that are not as they were written. store.Verify finds the
-	// same damage in the new crawl.
+	// Damaged has the paths of outputs that are not as they were written. store.Verify finds
+	// the same damage in the new crawl.
 	Damaged []string
-	Moved   []string // names of missing WARC files
+	Moved   []string // names of the missing WARC files
 }
 
-// Crawl makes a crawl of a crawl on several machines, in the new directory into: with the state
-// that from has, as a state file, and with the outputs of all nodes, which are in dirs. WARC files
-// are linked, or copied if the file system has no links. All other files are new. Lines and
-// records that were not committed are left out, except lines of crawl.log. Nothing else is
-// changed. If moved is set, WARC files may be missing, because they were moved away on purpose.
+// Crawl makes an ordinary crawl of a crawl on several machines, in the new directory into. from
+// has the state, and dirs are the directories of all nodes with their outputs. WARC files are
+// linked, or copied if the file system has no hard links. All other files are new. Lines and
+// records that were not committed are left out, except lines of crawl.log. Crawl changes
+// nothing else. If moved is set, WARC files may be missing, because they were moved away on
+// purpose.
 //
-// Until the new crawl is complete, it is in a temporary directory beside into, which Crawl removes
-// if it fails or if ctx ends. After a kill the next Crawl for the same directory removes it. Crawl
-// needs bounded memory.
+// The new crawl is made in a temporary directory beside into. Crawl removes that directory if
+// it fails or if ctx ends; after a kill, the next Crawl for the same directory removes it.
+// Crawl needs bounded memory.
 //
-// The error wraps a *store.InUseError if a node runs or has a lease, store.ErrNoCrawl if one of
-// dirs is not the directory of a node, fs.ErrExist if into exists, and is a *store.DamagedError
-// if an output is missing or shorter than it was at its last commit. It is another error if a
-// directory belongs to another crawl, or the one of a node is missing.
+// Crawl fails with an error that wraps a *store.InUseError if a node is running or has a lease,
+// that wraps store.ErrNoCrawl if one of dirs is not the directory of a node, or that wraps
+// fs.ErrExist if into exists. It fails with a *store.DamagedError if an output is missing or
+// shorter than at its last commit. It also fails if a directory belongs to another crawl, or if
+// the directory of a node is missing.
 func Crawl(ctx context.Context, from state.Collector, dirs []string, into string, moved bool) (done Result, err error) {
 	into = filepath.Clean(into)
 	if err := unused(into); err != nil {
@@ -89,7 +91,7 @@ func Crawl(ctx context.Context, from state.Collector, dirs []string, into string
 	return c.done, c.disk.SyncDir(filepath.Clean(parent))
 }
 
-// unused returns an error if there is something at path.
+// unused returns an error if a file or a directory exists at path.
 func unused(path string) error {
 	_, err := os.Lstat(path)
 	if err == nil {
@@ -101,20 +103,20 @@ func unused(path string) error {
 	return err
 }
 
-// A collection is the work of one call of Crawl.
+// A collection is the state of one call of Crawl.
 type collection struct {
 	ctx   context.Context
-	dir   string // of the new crawl
+	dir   string // directory of the new crawl
 	disk  disk.Disk
 	moved bool
-	nodes []collectedNode // those with a directory, in the order of the directories
+	nodes []collectedNode // the nodes that have a directory, in the order of the directories
 	held  []io.Closer
 	done  Result
-	last  state.Last // the marks of the new files
-	lost  bool       // the index must be made from the WARC files
+	last  state.Last // marks of the new files
+	lost  bool       // an index is damaged, so the new index must be made from the WARC files
 }
 
-// A collectedNode is a node and its directory.
+// A collectedNode is a node of the crawl and its directory.
 type collectedNode struct {
 	state.Node
 	dir string
@@ -130,7 +132,7 @@ func (c *collection) release() {
 	}
 }
 
-// hold finds out to which nodes the directories belong, and prevents these nodes from running.
+// hold finds the node of each directory, and prevents these nodes from running.
 func (c *collection) hold(source state.Source, dirs []string) error {
 	of := map[string]string{}
 	var infos []fs.FileInfo
@@ -179,7 +181,7 @@ func hasAny(m state.Marks, f func(state.Mark) bool) bool {
 }
 
 // check returns an error if an output is missing or shorter than its mark, or if two nodes have
-// WARC files of the same name.
+// WARC files with the same name.
 func (c *collection) check() error {
 	of := map[string]string{}
 	for i := range c.nodes {
@@ -190,7 +192,7 @@ func (c *collection) check() error {
 			}
 			info, err := os.Stat(n.path(name))
 			if name == indexPart && (err != nil || info.Size() < m.Length) {
-				continue // it is made again
+				continue // ignore the index, because it is made again
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return &store.DamagedError{Path: n.path(name), Err: fmt.Errorf("it is missing; %d bytes of it were written", m.Length)}
@@ -215,7 +217,7 @@ func (c *collection) check() error {
 	return nil
 }
 
-// archives returns the marks of the WARC files of n that are not empty.
+// archives returns the marks of the WARC files of n, except those of empty files.
 func (n *collectedNode) archives() state.Marks {
 	all := maps.Clone(n.Finished)
 	for name, m := range n.Growing {
@@ -227,13 +229,13 @@ func (n *collectedNode) archives() state.Marks {
 	return all
 }
 
-// archive returns the path of a WARC file of n, and its length. The path is empty if the file was
+// archive returns the path and the length of a WARC file of n. The path is "" if the file was
 // moved away.
 func (n *collectedNode) archive(name string, m state.Mark, moved bool) (path string, length int64, err error) {
 	path = n.path(name)
 	info, err := os.Stat(path)
 	grows := errors.Is(err, fs.ErrNotExist)
-	if grows { // a kill may also leave this name to a file that is full
+	if grows { // the file may still have this name if the node was killed
 		path += openSuffix
 		info, err = os.Stat(path)
 	}
@@ -250,7 +252,7 @@ func (n *collectedNode) archive(name string, m state.Mark, moved bool) (path str
 	return path, info.Size(), nil
 }
 
-// make makes all files.
+// make makes all files of the new crawl.
 func (c *collection) make(source state.Source) error {
 	c.done.Nodes = len(c.nodes)
 	c.last.Growing, c.last.Finished = state.Marks{}, state.Marks{}
@@ -276,7 +278,7 @@ func (c *collection) make(source state.Source) error {
 	return err
 }
 
-// archive links or copies the WARC files.
+// archive links or copies the WARC files of all nodes.
 func (c *collection) archive() error {
 	dir := filepath.Join(c.dir, store.ArchiveDir)
 	for i := range c.nodes {
@@ -309,7 +311,7 @@ func (c *collection) archive() error {
 	return c.disk.SyncDir(dir)
 }
 
-// copy copies the first length bytes of a file to a new file.
+// copy copies the first length bytes of the file at path to the new file to.
 func (c *collection) copy(to, path string, length int64) error {
 	in, err := os.Open(path)
 	if err != nil {
@@ -327,7 +329,7 @@ func (c *collection) copy(to, path string, length int64) error {
 	return errors.Join(err, c.disk.Sync(out), out.Close())
 }
 
-// A lineCounter counts the lines that are written to it.
+// A lineCounter is a writer that counts lines.
 type lineCounter struct{ n int }
 
 func (l *lineCounter) Write(p []byte) (int, error) {
@@ -335,7 +337,7 @@ func (l *lineCounter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines makes an output of the outputs of all nodes, one after the other.
+// lines joins the outputs called name of all nodes, one node after the other.
 func (c *collection) lines(name string) error {
 	out := newCollected(c, name)
 	var count lineCounter

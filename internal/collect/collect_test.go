@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// fakeNodes is the State of a crawl on several machines whose database is empty. It implements
+// fakeNodes is a state of a crawl on several machines with nodes and no contents. It implements
 // state.Collector and state.Source.
 type fakeNodes struct {
 	nodes []state.Node
@@ -43,7 +43,8 @@ func (f *fakeNodes) Copy(_ context.Context, m *state.Maker) error {
 
 func (f *fakeNodes) Close() error { return nil }
 
-// write writes an output of a node. Its first bytes are committed.
+// write writes an output of a node: first the committed bytes, then more bytes that are not
+// committed.
 func (f *fakeNodes) write(t *testing.T, root string, node int, name, committed, more string) {
 	t.Helper()
 	for len(f.nodes) <= node {
@@ -92,7 +93,7 @@ func TestOutputsOfNodesAreCollected(t *testing.T) {
 	}
 	files := map[string]string{
 		store.PagesFile: "{\"b\":1}\n{\"a\":1}\n{\"a\":2}\n", store.LinksFile: "{\"l\":1}\n",
-		// A node's clock was set back at b:2. Its lines keep their order.
+		// The clock of node b was set back before b:2. The lines of a node keep their order.
 		store.LogFile:     logLine(10, "a:1") + logLine(20, "b:1") + logLine(5, "b:2") + logLine(30, "a:2") + logLine(35, "b:3") + logLine(50, "b:4"),
 		"warc/n0.warc.gz": "closed", "warc/n1.warc.gz": "committed",
 	}
@@ -157,7 +158,7 @@ func TestACollectThatFailsLeavesNothing(t *testing.T) {
 	look(context.Canceled, err)
 	_, err = Crawl(ctx, f, dirs, into, false)
 	look(context.Canceled, err)
-	f.copy = func() error { return os.Mkdir(into, 0o755) } // another process makes it meanwhile
+	f.copy = func() error { return os.Mkdir(into, 0o755) } // as another process might do at the same time
 	if _, err = Crawl(t.Context(), f, dirs, into, false); !errors.Is(err, fs.ErrExist) {
 		t.Error(err)
 	}
@@ -166,7 +167,7 @@ func TestACollectThatFailsLeavesNothing(t *testing.T) {
 	}
 }
 
-// A WARC file that was moved away may be missing if the caller says so.
+// If the caller sets moved, WARC files of nodes may be missing.
 func TestWARCFilesOfNodesMayBeMovedAway(t *testing.T) {
 	root := t.TempDir()
 	f := &fakeNodes{}

@@ -19,15 +19,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// A collectedFile is a new output. It is created with the first byte.
+// A collectedFile is a new output. The file is created when its first byte is written.
 type collectedFile struct {
 	c       *collection
 	name    string
 	file    *os.File
 	buffer  *bufio.Writer
 	marking marking
-	part    bool // a node did not write it
-	damaged bool // a part of it is not what a node has written
+	part    bool // a node did not write this output
+	damaged bool // the output of a node is not as the node has written it
 }
 
 func newCollected(c *collection, name string) *collectedFile {
@@ -45,8 +45,8 @@ func (f *collectedFile) Write(p []byte) (_ int, err error) {
 	return f.buffer.Write(p)
 }
 
-// compare notes that the output of a node at path is damaged, if its mark is not the one that was
-// stored.
+// compare sets f.damaged if two marks of the node's output at path differ: is was computed from
+// the file, want is from the state.
 func (f *collectedFile) compare(path string, is, want state.Mark) error {
 	if err := f.c.ctx.Err(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (f *collectedFile) finish() error {
 		}
 	}
 	m := f.marking.mark()
-	if m.Part = f.part; f.damaged { // a mark that does not match, so that Verify finds the damage
+	if m.Part = f.part; f.damaged { // store a mark that does not match, so that Verify finds the damage
 		m.Sum, m.SHA256 = ^m.Sum, ""
 	}
 	f.c.last.Growing[f.name] = m
@@ -83,15 +83,15 @@ func (f *collectedFile) close() error {
 	return f.file.Close()
 }
 
-// A nodeLog reads the crawl.log of a node.
+// A nodeLog reads the crawl.log of one node.
 type nodeLog struct {
 	path   string
 	file   *os.File
 	want   state.Mark
-	marked *marking // reads the bytes that want covers
+	marked *marking // reads the committed part of the log, which want describes
 	lines  *lines.Reader
-	line   []byte    // nil: there is no further line
-	time   time.Time // of the line, but never earlier than that of a line before it
+	line   []byte    // the current line; nil: there is no further line
+	time   time.Time // time of the current line, or of an earlier line if that is later
 }
 
 func (c *collection) openLog(n *collectedNode) (*nodeLog, error) {
@@ -102,14 +102,14 @@ func (c *collection) openLog(n *collectedNode) (*nodeLog, error) {
 	l := &nodeLog{path: n.path(store.LogFile), file: file, want: n.Growing[store.LogFile]}
 	l.marked = &marking{r: io.LimitReader(file, l.want.Length)}
 	in := io.Reader(l.marked)
-	if n.Unclean { // a run never truncates the log, because it is evidence of each request
+	if n.Unclean { // read uncommitted lines, too, because the log is evidence of every request
 		in = io.MultiReader(l.marked, file)
 	}
 	l.lines = lines.NewReader(&stopping{c.ctx, in})
 	return l, nil
 }
 
-// next reads the next line, with its newline.
+// next reads the next line into l.line, with its newline.
 func (l *nodeLog) next() error {
 	line, err := l.lines.Next()
 	if err == io.EOF || err == nil && l.lines.Torn() {
@@ -126,7 +126,7 @@ func (l *nodeLog) next() error {
 	return nil
 }
 
-// log merges the logs of all nodes in the order of time. The lines of each node keep their order.
+// log merges the logs of all nodes by time. The lines of each node keep their order.
 func (c *collection) log() (err error) {
 	out := newCollected(c, store.LogFile)
 	var all []*nodeLog
@@ -176,12 +176,13 @@ func (c *collection) log() (err error) {
 }
 
 const (
-	indexPart  = "index.part" // the lines of index.cdxj in the order of the records
-	openSuffix = ".open"      // of a WARC file that is still being written
+	indexPart  = "index.part" // lines of index.cdxj, in the order in which their records were written
+	openSuffix = ".open"      // end of the name of a WARC file that is still being written
 )
 
-// index makes index.part of those of all nodes, and index.cdxj. If one of them is not as it was
-// written, store.MakeIndex must make both from the WARC files.
+// index joins the index.part of all nodes, and sorts the result as index.cdxj. If an index.part
+// is damaged, index sets c.lost and makes no index.cdxj. store.MakeIndex must then make both
+// files from the WARC files.
 func (c *collection) index() (err error) {
 	out := newCollected(c, indexPart)
 	sorter := cdxj.NewSorter(c.dir, 0)
@@ -217,8 +218,8 @@ func (c *collection) index() (err error) {
 	return err
 }
 
-// indexOf adds the lines of the index.part of a node, and returns the mark of what it has read.
-// What cannot be read is left out.
+// indexOf adds the lines of the index.part of a node. It returns the mark of the bytes that
+// were read. It skips lines that cannot be read.
 func (c *collection) indexOf(n *collectedNode, m state.Mark, out io.Writer, sorter *cdxj.Sorter) (state.Mark, error) {
 	in, err := os.Open(n.path(indexPart))
 	if err != nil {
@@ -248,7 +249,7 @@ func (c *collection) indexOf(n *collectedNode, m state.Mark, out io.Writer, sort
 	}
 }
 
-// writeSorted writes index.cdxj, and returns its mark.
+// writeSorted writes the sorted lines to index.cdxj, and returns the file's mark.
 func (c *collection) writeSorted(sorter *cdxj.Sorter) (state.Mark, error) {
 	f, err := os.OpenFile(filepath.Join(c.dir, store.IndexFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -259,7 +260,8 @@ func (c *collection) writeSorted(sorter *cdxj.Sorter) (state.Mark, error) {
 	return out.mark(), errors.Join(err, c.disk.Sync(f), f.Close())
 }
 
-// A marking computes the mark of the bytes that are read or written through it.
+// A marking computes the mark (length and checksums) of the bytes that are read or written
+// through it.
 type marking struct {
 	r io.Reader
 	w io.Writer

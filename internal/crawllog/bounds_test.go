@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
-// Each field is written and read at its bounds.
+// Each field may have its least and its largest value.
 func TestFieldsAtTheirBounds(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	for _, c := range []struct {
@@ -59,7 +59,7 @@ func TestAnnotations(t *testing.T) {
 	}
 }
 
-// A wrong field makes the whole line an error, whichever field it is.
+// Parse fails if any field of a line is invalid.
 func TestWhatIsNoLine(t *testing.T) {
 	good := strings.Fields(sampleText)
 	for i, bad := range map[int][]string{
@@ -82,14 +82,14 @@ func TestWhatIsNoLine(t *testing.T) {
 			t.Errorf("%q: %+v, %v", text, l, err)
 		}
 	}
-	// White space of any kind and length separates fields; the worker may lack its sign.
+	// Any white space may separate fields, and the worker need not begin with "#".
 	l, err := Parse("\t" + strings.ReplaceAll(strings.Join(good, "\x7f\x00 "), "#007", "7") + "\r\n")
 	if err != nil || !reflect.DeepEqual(*l, sample) {
 		t.Errorf("%+v, %v", l, err)
 	}
 }
 
-// A file that does not end with a newline is kept up to its last newline, wherever that is.
+// Open truncates an incomplete last line, wherever the last newline is.
 func TestTheLastEndOfALineIsFound(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, text := range []string{
@@ -120,8 +120,7 @@ func TestTheLastEndOfALineIsFound(t *testing.T) {
 	}
 }
 
-// The known part at the beginning is not read again, unless the file is shorter than that
-// part.
+// OpenAt does not read the known part of a file again, unless the file is shorter.
 func TestASumGoesOnWhereItWasKnown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	text := []byte(sampleText + sampleText)
@@ -195,16 +194,15 @@ func TestALogThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A device cannot be truncated, so it is not accepted as a log, and no descriptor stays
-// open.
+// Open fails for a device, because a device cannot be truncated. No descriptor stays open.
 func TestADeviceIsNoLog(t *testing.T) {
-	device := devtest.Device(t, "null")              // it can be opened, but not truncated
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
+	device := devtest.Device(t, "null")              // this device can be opened, but not truncated
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // off, because the garbage collector also closes files
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	count := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			return 0 // open files cannot be counted here
+			return 0 // this system cannot count open files
 		}
 		return len(all)
 	}
@@ -237,7 +235,7 @@ func TestALogIsForOthersToRead(t *testing.T) {
 	}
 }
 
-// The codes are Heritrix's: tools that read its log know them.
+// The codes are those of Heritrix, because tools for its logs know them.
 func TestCodesAreThoseOfHeritrix(t *testing.T) {
 	for want, is := range map[int]int{
 		-1: DNSFailed, -2: ConnectFailed, -3: ConnectionLost, -4: TimedOut, -5: Failed, -61: RobotsUnreachable,
@@ -249,7 +247,7 @@ func TestCodesAreThoseOfHeritrix(t *testing.T) {
 	}
 }
 
-// Sync calls sync only if there are new lines, and counts only a sync that succeeded.
+// Sync syncs only if there are new lines. If it fails, the lines still count as new.
 func TestOnlyWhatIsNewIsSynced(t *testing.T) {
 	w, err := Open(filepath.Join(t.TempDir(), "crawl.log"))
 	if err != nil {
@@ -281,7 +279,7 @@ func TestOnlyWhatIsNewIsSynced(t *testing.T) {
 			t.Errorf("step %d: %d syncs, %v", i, synced, err)
 		}
 	}
-	// Of two concurrent syncs, the one that ends last may have begun first.
+	// If two syncs overlap, the one that ends last may have begun first.
 	if err := w.Write(&sample); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +300,7 @@ func TestOnlyWhatIsNewIsSynced(t *testing.T) {
 	}
 }
 
-// Close syncs, and returns the error of the sync.
+// Close syncs the log, and returns the error of the sync.
 func TestCloseSyncs(t *testing.T) {
 	w, err := Open(filepath.Join(t.TempDir(), "crawl.log"))
 	if err != nil {

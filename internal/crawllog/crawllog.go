@@ -119,13 +119,13 @@ const RunURL = "permesso:run"
 type Line struct {
 	Time        time.Time
 	Status      int
-	Size        int64 // bytes of the body as it came over the wire; -1: there was no body
+	Size        int64 // size of the body as it was sent over the wire, in bytes; -1: there was no body
 	URL         string
 	Hops        string
 	Via         string
 	Type        string
 	Worker      int
-	Start       time.Time // start of the request; zero without a request
+	Start       time.Time // start of the request; zero: there was no request
 	Duration    time.Duration
 	Digest      string
 	Tag         string
@@ -139,7 +139,7 @@ const (
 	MicroForm = "2006-01-02T15:04:05.000000Z"
 )
 
-// Append appends the line to b, with its newline.
+// Append appends the line to b, with a newline at its end.
 func (l *Line) Append(b []byte) []byte {
 	b = l.Time.UTC().AppendFormat(b, timeForm)
 	b = append(b, ' ')
@@ -185,7 +185,7 @@ func (l *Line) Append(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendPadded appends n, padded on the left with pad to width bytes.
+// appendPadded appends n with pad before it, so that it has at least width bytes.
 func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 	var digits [20]byte
 	d := strconv.AppendInt(digits[:0], n, 10)
@@ -198,8 +198,8 @@ func appendPadded(b []byte, n int64, width int, pad byte) []byte {
 // appendField appends a space and s as one field.
 func appendField(b []byte, s string) []byte { return appendText(append(b, ' '), s, false) }
 
-// appendText appends s as one field or, if listed is true, as one of several annotations.
-// What it appends has no white space and is not empty.
+// appendText appends s as one field or, if listed is set, as one of several annotations. The
+// result is never empty and has no white space.
 func appendText(b []byte, s string, listed bool) []byte {
 	if s == "" {
 		return append(b, '-')
@@ -216,7 +216,7 @@ func appendText(b []byte, s string, listed bool) []byte {
 	return append(b, s[from:]...)
 }
 
-// Annotation returns the value of the annotation key:value.
+// Annotation returns the value of the first annotation key:value, and whether there is one.
 func (l *Line) Annotation(key string) (string, bool) {
 	for _, a := range l.Annotations {
 		if rest, is := strings.CutPrefix(a, key); is && (rest == "" || rest[0] == ':') {
@@ -226,35 +226,35 @@ func (l *Line) Annotation(key string) (string, bool) {
 	return "", false
 }
 
-// A Writer appends to a log. It is safe for concurrent use. Each line is written whole and
-// immediately, because the log is evidence, and a kill must not lose a request. If a line
-// could not be written, all later calls of Write and Sync fail, because a line after an
-// incomplete line could not be read, and a missing line must not be acknowledged.
+// A Writer appends lines to a log. It is safe for concurrent use. Each line is written whole
+// and at once, because the log is evidence, and a kill must not lose a request. If a line
+// cannot be written, all later calls of Write and Sync fail. A line after an incomplete line
+// could not be read, and a missing line must not be acknowledged.
 type Writer struct {
 	file    *os.File
-	buffers sync.Pool // has *[]byte values, in which lines are encoded
+	buffers sync.Pool // *[]byte buffers in which lines are encoded
 
-	// mu guards the fields below and the end of the file, so that a line is written completely
-	// before the next line begins. Sync does not hold it while it waits for the disk.
+	// mu guards the fields below and the end of the file, so that each line is complete before
+	// the next one begins. Sync does not hold mu while it waits for the disk.
 	mu     sync.Mutex
-	size   int64          // length of the file: complete lines only, in bytes
-	sum    uint32         // CRC-32C of these bytes
-	sha    *digest.Digest // SHA-256 of these bytes; nil if it is not known
-	synced int64          // the number of bytes, from the beginning, that are synced
-	failed error          // error of the first line that could not be written
+	size   int64          // length of all complete lines in the file, in bytes
+	sum    uint32         // CRC-32C of the first size bytes of the file
+	sha    *digest.Digest // SHA-256 of these bytes; nil: not known
+	synced int64          // how many bytes at the beginning of the file are synced
+	failed error          // error of the first write that failed; nil: none has
 }
 
 // Open opens the log at path, creates it if it does not exist, and truncates an incomplete
 // last line.
 func Open(path string) (*Writer, error) { return OpenAt(path, 0, 0, "") }
 
-// OpenAt is like Open, for a log that was open before. The arguments from and sum are its
-// length in bytes and its CRC-32C at the last close. OpenAt does not read these bytes again,
-// unless the log is shorter now.
+// OpenAt is like Open, for a log that was open before. from is its length in bytes at the last
+// close, and sum is its CRC-32C. OpenAt does not read these bytes again, unless the log is
+// shorter now.
 //
-// sha is the state of the SHA-256 of these bytes, as Sum returned it. If the state is not
-// known, sha is empty. A Writer that has not read these bytes itself then does not know the
-// SHA-256 of the log either.
+// sha is the state of the SHA-256 of these bytes, as Sum has returned it, or "" if it is not
+// known. If it is "", and the Writer does not read these bytes, it does not know the SHA-256 of
+// the log.
 func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -283,7 +283,7 @@ func OpenAt(path string, from int64, sum uint32, sha string) (*Writer, error) {
 	return w, nil
 }
 
-// A summing is an io.Writer that adds the bytes written to it to a CRC-32C.
+// A summing is a writer that adds the written bytes to a CRC-32C.
 type summing struct{ sum *uint32 }
 
 func (s summing) Write(p []byte) (int, error) {
@@ -293,7 +293,7 @@ func (s summing) Write(p []byte) (int, error) {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// wholeLines returns the length of f up to and including its last newline, in bytes.
+// wholeLines returns the length of f up to its last newline, in bytes.
 func wholeLines(f *os.File) (int64, error) {
 	end, err := f.Seek(0, io.SeekEnd)
 	var block [4096]byte
@@ -351,9 +351,9 @@ func (w *Writer) Sum() (size int64, sum uint32, sha string) {
 	return w.size, w.sum, w.sha.State()
 }
 
-// Sync makes all lines that were written before the call survive a power cut. It calls the
-// function sync, such as (*os.File).Sync, if there are new lines. Calls of Write do not wait
-// for Sync. It returns the error of sync, or of a line that could not be written.
+// Sync makes all lines survive a power cut that were written before the call. It calls sync,
+// such as (*os.File).Sync, if there are new lines. Calls of Write do not wait for it. It
+// returns the error of sync, or of a line that could not be written.
 func (w *Writer) Sync(sync func(*os.File) error) error {
 	w.mu.Lock()
 	size, synced, failed := w.size, w.synced, w.failed
@@ -373,8 +373,8 @@ func (w *Writer) Sync(sync func(*os.File) error) error {
 // Close syncs and closes the log.
 func (w *Writer) Close() error { return errors.Join(w.Sync((*os.File).Sync), w.file.Close()) }
 
-// Read calls f for each line of a log. It stops at the first error of f, or at the first
-// line that cannot be parsed; that error has the number of the line.
+// Read calls f for each line of a log. It stops at the first error of f. It also stops at the
+// first line that cannot be parsed, and returns an error with its number.
 func Read(r io.Reader, f func(*Line) error) error {
 	s := bufio.NewScanner(r)
 	s.Buffer(nil, 1<<20)

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// After a line could not be written no other line is written, even if there is room again:
-// it would follow an incomplete line. Nothing that the failed line was about is
-// acknowledged.
+// If a line cannot be written, no later line is written, even if there is room again: it would
+// follow an incomplete line. Sync fails, so the request of the failed line is not acknowledged.
 func TestNothingIsWrittenBehindALineThatFailed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "crawl.log")
 	w, err := Open(path)
@@ -22,7 +21,7 @@ func TestNothingIsWrittenBehindALineThatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := w.Size()
-	good, err := os.Open(path) // writing to it fails
+	good, err := os.Open(path) // a file opened for reading, to which no line can be written
 	if err != nil {
 		t.Fatal(err)
 	}

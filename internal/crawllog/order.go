@@ -9,36 +9,37 @@ import (
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
-// orderMemory is how many bytes of lines an Order holds in memory. Further lines are in
+// orderMemory is how many bytes of lines an Order holds in memory. Further lines are written to
 // temporary files.
 const orderMemory = 8 << 20
 
-// An Order sorts lines by the bytes of their keys. It takes bounded memory: further lines
-// are in temporary files, which do not survive a kill. Lines with equal keys keep the order
-// in which they were added. It is not safe for concurrent use, and Close must be called.
+// An Order sorts lines by the bytes of their keys, in bounded memory. Further lines are in
+// temporary files, which the system removes even after a kill. Lines with equal keys keep the
+// order in which they were added. An Order is not safe for concurrent use, and Close must be
+// called.
 type Order struct{ sorter *extsort.Sorter }
 
-// NewOrder returns an Order with temporary files in dir; "" is the system's directory.
+// NewOrder returns an Order with temporary files in dir; "": in the system's directory for
+// them.
 func NewOrder(dir string) *Order { return &Order{extsort.New(dir, orderMemory)} }
 
 // Add adds a line under a key; it copies both.
 func (o *Order) Add(key, line []byte) error { return o.sorter.Add(key, line) }
 
-// Each calls f with each line in order. If f returns an error, Each stops and returns it.
-// The arguments of f are valid until f returns.
+// Each calls f with the key and the line of each line, in order. If f returns an error, Each
+// stops and returns it. The arguments of f are valid until f returns.
 func (o *Order) Each(f func(key, line []byte) error) error { return o.sorter.Each(f) }
 
 // Close removes the temporary files.
 func (o *Order) Close() error { return o.sorter.Close() }
 
-// ErrLong is the error of a line that is longer than any line of a log.
+// ErrLong is the error for a line that is too long to be a line of a log.
 var ErrLong = lines.ErrLong
 
-// Texts calls f with the number of each line, from 1 on, and its bytes without the newline,
-// which are valid until f returns. torn is true if the last line has no newline. Texts
-// takes bounded memory for any r, and does not parse lines: see Parse. It stops at the
-// first error of f or r, and with ErrLong at a line that is too long. It returns the number
-// of the last line.
+// Texts calls f with the number of each line, from 1, and its text without the newline. The
+// text is valid until f returns. torn is true if the last line has no newline. Texts does not
+// parse lines (see Parse), and needs bounded memory for any r. It stops at the first error of f
+// or r, and with ErrLong at a line that is too long. It returns the number of the last line.
 func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64, err error) {
 	in := lines.NewReader(r)
 	for n = 1; ; n++ {
@@ -58,10 +59,9 @@ func Texts(r io.Reader, f func(n int64, text []byte, torn bool) error) (n int64,
 // errTorn is the error for a last line without a newline.
 var errTorn = errors.New("it has no end, as in a log that is still written, or of a crawl that was killed")
 
-// Sift parses a log. It calls line with the number and contents of each line. For a line
-// that cannot be parsed, is too long, or has no newline at its end, it calls other with the
-// number of the line and the reason. Sift takes bounded memory for any r, and stops at the
-// first error of a function or of r. Lines are read before they are needed.
+// Sift parses a log. It calls line for each line, with its number. If a line cannot be parsed,
+// is too long or has no newline, it calls other with the number and the reason. Sift needs
+// bounded memory for any r. It stops at the first error of a function or of r. It reads ahead.
 func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other func(n int64, why error) error) error {
 	type parsed struct {
 		line *Line
@@ -92,9 +92,9 @@ func Sift(r io.Reader, line func(n int64, l *Line, text []byte) error, other fun
 	})
 }
 
-// SiftTexts calls text with each line of a log, as Texts calls f. For a line that is too
-// long, it calls other with the number of the line and the reason. It stops at the first
-// error of a function or of r.
+// SiftTexts calls text for each line of a log, as Texts calls f. If a line is too long, it
+// calls other with the number and the reason. It stops at the first error of a function or of
+// r.
 func SiftTexts(r io.Reader, text func(n int64, text []byte, torn bool) error, other func(n int64, why error) error) error {
 	in := lines.NewReader(r)
 	for n := int64(1); ; n++ {

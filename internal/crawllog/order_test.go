@@ -64,7 +64,7 @@ func TestTextsAreNumberedAndTornOnesTold(t *testing.T) {
 	}
 }
 
-// Sift reports and skips lines that are malformed, too long or torn.
+// Sift reports lines that are invalid, too long or incomplete, and continues.
 func TestASiftGoesOnBehindWhatIsNoLine(t *testing.T) {
 	text := sampleText + "junk\n" + strings.Repeat("x", 9<<20) + "\n" + sampleText + "\n" + strings.TrimSuffix(sampleText, "\n")
 	got := ""

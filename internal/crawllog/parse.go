@@ -40,10 +40,10 @@ func Parse(text string) (*Line, error) {
 	return l, nil
 }
 
-// split puts the fields of a line into f, and returns how many fields the line has. Fields
-// after the twelfth are counted, but not stored.
+// split stores the first twelve fields of a line in f, and returns how many fields the line
+// has.
 func split(text string, f *[fields]string) (n int) {
-	from := -1 // start of the current field; -1 between two fields
+	from := -1 // start of the current field; -1: between two fields
 	for i := 0; i <= len(text); i++ {
 		switch {
 		case i < len(text) && text[i] > ' ' && text[i] != 0x7f:
@@ -82,7 +82,7 @@ func parseStart(text string) (start time.Time, took time.Duration, err error) {
 	return start, time.Duration(n) * time.Millisecond, errors.Join(err, msErr)
 }
 
-// bareForm is startForm without its dot: the form in which crawl.log has the time.
+// bareForm is startForm without its dot, as crawl.log writes the time.
 const bareForm = "20060102150405000"
 
 // parseTime is like time.Parse, but faster for times in the formats of crawl.log.
@@ -93,8 +93,8 @@ func parseTime(form, text string) (time.Time, error) {
 	return time.Parse(form, text)
 }
 
-// canonicalTime parses a time that has exactly the form of timeForm, bareForm or MicroForm.
-// It leaves everything else, such as dates that do not exist, to time.Parse.
+// canonicalTime parses a time in exactly the form timeForm, bareForm or MicroForm. ok is false
+// for everything else, such as a date that does not exist; the caller then uses time.Parse.
 func canonicalTime(form, text string) (t time.Time, ok bool) {
 	var digits [20]byte
 	n := 0
@@ -132,7 +132,7 @@ func canonicalTime(form, text string) (t time.Time, ok bool) {
 	return t, int(t.Month()) == number(4, 6)
 }
 
-// parseSeconds parses a duration in seconds. A negative duration is an error.
+// parseSeconds parses a duration in seconds. It fails if the duration is negative.
 func parseSeconds(text string) (time.Duration, error) {
 	if d, known := canonicalSeconds(text); known {
 		return d, nil
@@ -144,8 +144,8 @@ func parseSeconds(text string) (time.Duration, error) {
 	return d, err
 }
 
-// canonicalSeconds parses up to nine digits, and up to nine more after a dot. It leaves
-// everything else to time.ParseDuration.
+// canonicalSeconds parses up to nine digits, and up to nine more after a dot. ok is false for
+// everything else; the caller then uses time.ParseDuration.
 func canonicalSeconds(text string) (d time.Duration, ok bool) {
 	whole, part, _ := strings.Cut(text, ".")
 	if len(whole) == 0 || len(whole) > 9 || len(part) > 9 {

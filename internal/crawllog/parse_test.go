@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// slowParse is Parse with only the functions of the standard library.
+// slowParse is a second implementation of Parse that uses only the standard library.
 func slowParse(text string) (*Line, error) {
 	f := strings.FieldsFunc(text, func(r rune) bool { return r <= ' ' || r == 0x7f })
 	if len(f) != 12 {
@@ -54,7 +54,7 @@ func slowSeconds(text string) (time.Duration, error) {
 	return d, err
 }
 
-// sameAsSlow compares Parse and its parts with slowParse.
+// sameAsSlow checks that Parse and its parts return the same as slowParse.
 func sameAsSlow(t *testing.T, text string) {
 	t.Helper()
 	is, err := Parse(text)
@@ -81,7 +81,8 @@ func sameAsSlow(t *testing.T, text string) {
 	}
 }
 
-// parsed are initial lines: of all forms, with dates that exist and dates that do not.
+// parsed has lines from which the test begins: lines of all forms, with dates that exist and
+// dates that do not.
 var parsed = []string{
 	requested + "start:2026-05-04T10:00:00.123456Z,ttfb:0.250000,took:1.376544,asked:2.000000,clock:own,robots:2024-02-29T23:59:59.999999Z",
 	"2025-02-29T10:00:01.500Z -9998 - http://a.test/x - - unknown #007 - - - rule:3,took:1.,asked:.5,ttfb:1.0000000001,took:999999999.999999999",
@@ -92,8 +93,8 @@ var parsed = []string{
 	"", " ", "- - - - - - - - - - - -", "a b c d e f g h i j k l m",
 }
 
-// Parse reads each line as the functions of the standard library do, also if a few bytes of
-// it were changed.
+// Parse returns the same as the standard library for each line, also after a few bytes of the
+// line were changed.
 func TestLinesAreReadAsTheStandardLibraryReadsThem(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const bytes = "0123456789-:.,+TZ #%\t\x00\x7f\xff/abc"

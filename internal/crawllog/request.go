@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// A Request has the values of the annotations of a request.
+// A Request has the values of the annotations of a line about a request.
 type Request struct {
 	Start, End time.Time
-	TTFB       time.Duration // from Start to the first byte; zero if there was no answer
+	TTFB       time.Duration // time from Start to the first byte of the answer; zero: there was no answer
 	Asked      time.Duration // the pause that was required
-	Clock      string        // the rule that required the pause, as in the annotation clock; empty if no pause was required
-	Since      time.Time     // start of the pause of Asked; zero: the end of the last answer of the site in the same run
-	RetryAfter time.Time     // when the site may be requested again, by the Retry-After of the answer; zero if it has none
+	Clock      string        // value of the annotation clock: the rule that required the pause; empty: no pause was required
+	Since      time.Time     // start of the required pause; zero: the end of the site's last answer in the same run
+	RetryAfter time.Time     // time before which the Retry-After of the answer allows no new request; zero: there was none
 	Addr       netip.AddrPort
 	Proxy      string    // URL of the proxy; only the proxy knows the address of the site
-	Robots     time.Time // when the robots.txt that applied was fetched; zero if the line does not say
-	Use        bool      // a request for the owner's terms of use: a tdmrep.json, or a license
-	Error      string    // the stage at which it failed
+	Robots     time.Time // when the robots.txt in force was fetched; zero: the line does not say
+	Use        bool      // the request was for terms of use: a tdmrep.json or a license document
+	Error      string    // stage at which the request failed; empty: it did not fail
 	Refused    string    // the statement by which the owner refuses the purpose of the crawl
-	Kept       string    // for a 304 that was answered with the archived page: the media type of that page, or "unknown" if it has none
+	Kept       string    // if an archived page was answered with 304: the page's media type, or "unknown"
 }
 
-// Request parses the annotations of a request. It returns nil if the line is about a URL
-// that ended without a request, or about the crawl itself.
+// Request parses the annotations of a request. It returns nil if the line is about a URL that
+// ended without a request, or about the crawl itself.
 func (l *Line) Request() (*Request, error) {
 	if l.URL == RunURL || l.Start.IsZero() {
 		return nil, nil
@@ -46,7 +46,7 @@ func (l *Line) Request() (*Request, error) {
 	return r, nil
 }
 
-// note parses one annotation.
+// note sets the field of one annotation.
 func (r *Request) note(key, value string, took *time.Duration) (err error) {
 	switch key {
 	case "start":

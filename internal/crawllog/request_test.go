@@ -12,7 +12,7 @@ import (
 
 const requested = "2026-05-04T10:00:01.500Z   200       4711 http://a.test/x L http://a.test/ text/html #001 20260504100000000+1500 - - "
 
-// Each annotation of a request sets its field; unknown annotations are ignored.
+// Each annotation of a request sets its field. Unknown annotations are ignored.
 func TestARequestIsReadFromItsAnnotations(t *testing.T) {
 	begin := time.Date(2026, 5, 4, 10, 0, 0, 123456000, time.UTC)
 	l, err := Parse(requested + "start:2026-05-04T10:00:00.123456Z,ttfb:0.250000,took:1.376544,asked:2.000000,clock:retry-after,since:2026-05-04T09:59:58.000001Z,retry-after:2026-05-04T10:01:00.000003Z," +

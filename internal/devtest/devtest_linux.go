@@ -20,7 +20,7 @@ func Device(t testing.TB, name string) string {
 	if err := syscall.Mknod(path, syscall.S_IFCHR|0o666, 1<<8|minor); err != nil {
 		t.Skipf("making a device needs root: %v", err)
 	}
-	// A file system may be mounted without devices.
+	// Opening fails if the file system is mounted without devices.
 	fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		t.Skipf("the new device cannot be opened: %v", err)

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// large writes a crawl of n pages of a thousand sites. In each version every seventh page has
-// another body.
+// large writes a crawl of n pages at a thousand sites to dir. In each version every seventh
+// page has a body of its own.
 func large(b *testing.B, dir string, n, version int) {
 	b.Helper()
 	const sites = 1000
@@ -63,7 +63,7 @@ func large(b *testing.B, dir string, n, version int) {
 }
 
 // BenchmarkCompare compares two crawls of half a million pages each. It needs about as much
-// memory as the buffers of the sort.
+// memory as the sort buffers.
 func BenchmarkCompare(b *testing.B) {
 	for _, n := range []int{5_000, 500_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -7,16 +7,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 )
 
-// A stage is how far a URL has come in a crawl.
+// A stage is how far one crawl has come with a URL.
 type stage uint8
 
 const (
-	absent   stage = iota // unknown
-	waiting               // known, but not requested
-	refused               // not requested or not kept, because the owner of the site refuses
-	failing               // no answer, or an error
-	missing               // 404 or 410
-	redirect              // leads elsewhere
+	absent   stage = iota // the crawl does not know the URL
+	waiting               // the URL is known and was not requested
+	refused               // the URL was not requested or not stored, because the owner of the site refuses
+	failing               // the URL had no answer, or an error
+	missing               // the answer was 404 or 410
+	redirect              // the answer was a redirect
 	page
 )
 
@@ -44,19 +44,19 @@ func (v *view) stage() stage {
 }
 
 // asked reports whether a URL without an answer was requested itself. It was not if the crawl
-// gave up its whole site first.
+// gave up the whole site before.
 func (v *view) asked() bool {
 	return v.Fate == frontier.Fetched || v.Fate == frontier.Failed
 }
 
-// mayBeAsked reports whether the crawl requests the URL when it continues.
+// mayBeAsked reports whether the crawl would request the URL if it were resumed.
 func (v *view) mayBeAsked() bool {
 	return v.Fate == frontier.Queued || v.Fate == frontier.Waiting
 }
 
 func (s stage) there() bool { return s == page || s == redirect }
 
-// change returns what became of a URL.
+// change compares the facts about a URL in both crawls, and returns the change.
 func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
 	d := &Change{URL: p.url(), Site: u.Site(), Was: p.was.state(), Is: p.is.state()}
 	var err error
@@ -80,8 +80,8 @@ func (c *comparison) change(u frontier.URL, p *pair) (*Change, error) {
 	return d, err
 }
 
-// appeared returns the kind of a URL that has an answer without an error in the later crawl
-// only. The argument is its stage in the earlier crawl.
+// appeared returns the kind of a URL that has an answer without an error only in the later
+// crawl. was is its stage in the earlier crawl.
 func appeared(was stage) Kind {
 	switch was {
 	case refused:
@@ -92,8 +92,8 @@ func appeared(was stage) Kind {
 	return New
 }
 
-// disappeared returns the kind of a URL that has an answer without an error in the earlier
-// crawl only. The argument is its stage in the later crawl.
+// disappeared returns the kind of a URL that has an answer without an error only in the earlier
+// crawl. is is its stage in the later crawl.
 func disappeared(is stage) Kind {
 	switch is {
 	case absent:
@@ -140,8 +140,8 @@ func (c *comparison) compare(d *Change, u frontier.URL, p *pair) (err error) {
 	return err
 }
 
-// locate finds the targets of a URL's redirects in both crawls, in the archive if pages.jsonl
-// does not have them.
+// locate sets the targets of a URL's redirects in both crawls. If pages.jsonl does not have
+// them, it reads the archive.
 func (c *comparison) locate(u frontier.URL, p *pair) error {
 	for _, of := range []struct {
 		v *view
@@ -165,7 +165,8 @@ func (c *comparison) locate(u frontier.URL, p *pair) error {
 	return nil
 }
 
-// target returns what the later crawl knows about the URL to which another one has moved.
+// target returns what the later crawl knows about the URL to which another URL redirects
+// permanently.
 func (c *comparison) target(u frontier.URL, p *pair) (*Target, error) {
 	to, err := frontier.ParseURL(p.is.Location)
 	if err != nil {

@@ -13,12 +13,12 @@ const DefaultMost = 25
 
 // Options are the settings of a comparison. The zero value is valid.
 type Options struct {
-	Temp string // directory for temporary files, about 500 bytes for each URL of either crawl; "" means the system's
-	Most int    // rows of each list in the Result; 0 means DefaultMost, a negative number means none
+	Temp string // directory for temporary files, which take about 500 bytes for each URL of either crawl; "": the system's directory
+	Most int    // number of rows of each list in the Result; 0: DefaultMost; negative: no rows
 
-	// NoText skips reading archived bodies: pages with different bytes count as different,
-	// unless pages.jsonl says that their texts are equal. Without NoText both bodies are read,
-	// if they are archived.
+	// NoText says that archived bodies are not read. Pages with different bytes then count as
+	// different, unless pages.jsonl says that their texts are equal. Without NoText both bodies
+	// are read, if they are archived.
 	NoText bool
 
 	// Site reports whether a site is compared. If it is nil, all sites are.
@@ -32,22 +32,22 @@ type Options struct {
 	Change func(*Change) error
 	Effect func(*Effect) error
 
-	order func(temp string) order // for tests; nil: crawllog.NewOrder
+	order func(temp string) order // makes the sorters, in tests; nil: crawllog.NewOrder
 }
 
-// An order has the methods of crawllog.Order.
+// An order sorts records on disk, like crawllog.Order.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
 	Close() error
 }
 
-// Compare returns what has changed between the crawl in the first directory and the later
-// crawl in the second. It changes neither of them. While it reads, neither crawl can be opened
-// to continue. It stops when ctx ends. The error is a *storage.InUseError if one of the crawls
-// is running, a *storage.DamagedError, a *storage.VersionError, a *storage.PurgeError, an
-// error that wraps storage.ErrNoCrawl, an error of a function in the options, or an error of
-// the file system.
+// Compare returns what has changed between the crawl in the directory was and the later crawl
+// in the directory is. It changes neither of them. While it reads, no process can run these
+// crawls. When ctx ends, Compare returns its error. Other errors are a *storage.InUseError if
+// one of the crawls is running, a *storage.DamagedError, a *storage.VersionError, a
+// *storage.PurgeError, an error that wraps storage.ErrNoCrawl, an error of a function in the
+// options, or an error of the file system.
 func Compare(ctx context.Context, was, is string, o Options) (r *Result, err error) {
 	if o.Most == 0 {
 		o.Most = DefaultMost
@@ -76,7 +76,7 @@ func Compare(ctx context.Context, was, is string, o Options) (r *Result, err err
 	return c.Result, nil
 }
 
-// A comparison compares two crawls. It is not safe for concurrent use.
+// A comparison is the state of one call of Compare. It is not safe for concurrent use.
 type comparison struct {
 	*Result
 	Options
@@ -84,7 +84,7 @@ type comparison struct {
 	was, is *snapshot
 
 	sites  map[frontier.Site]*Counts
-	rules  map[frontier.Site]*Robots // sites whose robots.txt has changed
+	rules  map[frontier.Site]*Robots // changes of the robots.txt files, by site
 	groups groupCache
 }
 
@@ -94,5 +94,5 @@ func (c *comparison) seed(sign, url string, n *int64) {
 	}
 }
 
-// mostSeeds is the maximum length of Seeds.First.
+// mostSeeds is the largest number of seeds in Seeds.First.
 const mostSeeds = 10

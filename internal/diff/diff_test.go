@@ -22,10 +22,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A compared is the complete output of a comparison.
+// A compared has everything that a comparison returns or passes to functions.
 type compared struct {
 	*diff.Result
-	order   []string // of the calls
+	order   []string // names of the called functions, in order
 	changes map[string]diff.Change
 	effects map[string]diff.Effect
 }
@@ -47,7 +47,8 @@ func compare(t *testing.T, was, is string, o diff.Options) *compared {
 	return r
 }
 
-// two crawls a web twice.
+// two crawls a web in two states, and returns the directories. with changes the options of both
+// crawls.
 func two(t *testing.T, was, is func(w *crawltest.Web), with func(*crawler.Options)) (a, b string) {
 	t.Helper()
 	a, b = filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
@@ -56,7 +57,7 @@ func two(t *testing.T, was, is func(w *crawltest.Web), with func(*crawler.Option
 	return a, b
 }
 
-// A crawl that is compared with itself has no changes.
+// Comparing a crawl with itself finds no changes.
 func TestACrawlIsAsItIs(t *testing.T) {
 	a := filepath.Join(t.TempDir(), "a.crawl")
 	crawl(t, a, func(w *crawltest.Web) {
@@ -71,7 +72,8 @@ func TestACrawlIsAsItIs(t *testing.T) {
 	}
 }
 
-// If a URL has moved, the change has its target, and says whether the target is the same page.
+// If a URL has moved, the change has the target, and says whether the target has the same
+// content.
 func TestWhatHasMovedIsLookedForWhereItIs(t *testing.T) {
 	home := `<a href=/same></a><a href=/text></a><a href=/other></a><a href=/out></a><a href=/lost></a><a href=/bounce></a>`
 	body := func(noise string) string {
@@ -111,8 +113,8 @@ func TestWhatHasMovedIsLookedForWhereItIs(t *testing.T) {
 	}
 }
 
-// Whether the visible text has changed is known if the bodies are archived, or if their texts
-// have digests.
+// Compare knows whether the visible text of a page has changed only if the bodies are archived,
+// or if pages.jsonl has digests of the texts.
 func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 	web := func(noise string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -147,7 +149,7 @@ func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(a, store.ArchiveDir)); err != nil {
 			t.Fatal(err)
 		}
-		if c.text = diff.TextUnknown; c.o.NoText && c.kind == diff.SameText { // known from pages.jsonl
+		if c.text = diff.TextUnknown; c.o.NoText && c.kind == diff.SameText { // known from the digests in pages.jsonl
 			c.text = diff.TextSame
 		}
 		if r := compare(t, a, b, diff.Options{}); r.changes["http://a.example/"].Text != c.text {
@@ -156,8 +158,8 @@ func TestTheTextOfABodyThatIsNotKeptIsUnknown(t *testing.T) {
 	}
 }
 
-// A crawl with digests of its texts can be compared with a crawl that has the pages, in any
-// encoding.
+// If one crawl has digests of its texts, it can be compared with a crawl that has the pages
+// themselves, in any charset.
 func TestADigestOfATextIsComparedWithAnArchivedText(t *testing.T) {
 	web := func(kind, plain, page string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -179,7 +181,7 @@ func TestADigestOfATextIsComparedWithAnArchivedText(t *testing.T) {
 	}
 }
 
-// A body that the archive has only under another URL is used for both URLs.
+// If the archive has a body only under another URL, it is used for both URLs.
 func TestARevisitHasTheTextOfWhatItRefersTo(t *testing.T) {
 	web := func(noise string) func(w *crawltest.Web) {
 		body := "<p>" + strings.Repeat("the same ", 20) + "<!--" + noise + "-->"
@@ -196,7 +198,8 @@ func TestARevisitHasTheTextOfWhatItRefersTo(t *testing.T) {
 	}
 }
 
-// Changed settings of the crawls are reported first, and not as changes of the web.
+// If the settings of the crawls differ, the result says so first. Their effects do not count as
+// changes of the web.
 func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	web := func(w *crawltest.Web) {
 		w.Site("http://a.example").Robots("User-agent: a\nDisallow: /\nUser-agent: *\nAllow: /\n").Page("/", "<a href=/1></a><a href=/2></a><a href=/3></a>").
@@ -229,14 +232,14 @@ func TestWhatTheCrawlsWereAskedForIsToldFirst(t *testing.T) {
 	if !slices.IsSorted(r.order[1:]) {
 		t.Errorf("not in the order of SURT: %q", r.order)
 	}
-	// Only one host is compared.
+	// Compare only one host.
 	r = compare(t, a, b, diff.Options{Most: 1, Site: func(s frontier.Site) bool { return s.Host() == "a.example" }})
 	if r.Counts.Changes() != 2 || len(r.Sites) != 1 || len(r.First[diff.NotAsked]) != 1 || r.Was.URLs != 4 {
 		t.Errorf("%+v", r.Result)
 	}
 }
 
-// URLs that a crawl has not requested yet are counted as waiting.
+// URLs that a crawl may still request are counted as waiting.
 func TestACrawlThatHasNotEndedSaysSo(t *testing.T) {
 	web := func(w *crawltest.Web) {
 		w.Site("http://a.example").Robots("").Page("/", "<a href=/1></a><a href=/2></a>").Page("/1", "1").Page("/2", "2")
@@ -250,7 +253,7 @@ func TestACrawlThatHasNotEndedSaysSo(t *testing.T) {
 	}
 }
 
-// The error that ends a comparison is returned.
+// Compare returns the error that has ended it.
 func TestWhatEndsAComparison(t *testing.T) {
 	web := func(text string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -299,13 +302,13 @@ func TestWhatEndsAComparison(t *testing.T) {
 			t.Errorf("damaged: %v", err)
 		}
 		if dir == a {
-			break // a damaged crawl is not in use
+			break // a damaged crawl is in no use
 		}
 	}
 }
 
 // If a state is damaged during a comparison, Compare returns an error and closes both crawls.
-// This includes the lookup of the target of a moved page.
+// This includes the moment when it looks up the target of a moved page.
 func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	moved := func(w *crawltest.Web) {
@@ -356,7 +359,8 @@ func TestAStateThatIsSpoiltMeanwhileIsAnError(t *testing.T) {
 	}
 }
 
-// The crawl before is the one that the last run knows, even if both directories were moved.
+// Before returns the previous crawl that the last run has recorded, even if both directories
+// were moved.
 func TestBefore(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	before := func(dir string) string {
@@ -406,8 +410,8 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// A page has not changed if the server said so, or sent the same bytes. A changed page is
-// compared with the earlier body, however many crawls ago that was fetched.
+// A page has not changed if the server answered 304 or sent the same bytes. A changed page is
+// compared with its earlier body, however many crawls ago that was fetched.
 func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 	web := func(text, noise string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -443,7 +447,7 @@ func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 		want    map[string]diff.Kind
 	}{
 		{0, 1, map[string]diff.Kind{}}, {1, 2, both}, {2, 3, map[string]diff.Kind{"/text": diff.Modified}},
-		{1, 3, both}, // the answer for /noise after its change was a 304
+		{1, 3, both}, // after its change, /noise was answered with 304
 		{3, 1, both},
 	} {
 		want := c.want
@@ -458,7 +462,7 @@ func TestACrawlThatKnowsTheOneBeforeIsComparedWithIt(t *testing.T) {
 	}
 }
 
-// Lines of pages.jsonl that cannot be read are counted, and ignored.
+// Lines of pages.jsonl that cannot be read are counted and otherwise ignored.
 func TestLinesThatAreNoneAreCounted(t *testing.T) {
 	web := func(w *crawltest.Web) { w.Site("http://a.example").Robots("").Page("/", "1") }
 	a, b := two(t, web, web, nil)
@@ -475,7 +479,7 @@ func TestLinesThatAreNoneAreCounted(t *testing.T) {
 	}
 }
 
-// A list has as many rows as asked for, or 25; a negative number means none.
+// A list has at most Options.Most rows, 25 by default. A negative number means no rows.
 func TestListsHaveTheirMost(t *testing.T) {
 	t.Parallel()
 	web := func(rules, noise string) func(w *crawltest.Web) {

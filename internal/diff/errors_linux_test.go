@@ -21,9 +21,9 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// A comparison leaves no file and no sort open, whether it succeeds or fails.
+// Compare closes all files and sorters, also if it fails.
 func TestFilesOfAComparisonAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // off, because the garbage collector also closes files
 	for _, dirs := range changed(t) {
 		for n, calls := 1, 1; n <= calls+1; n++ {
 			calls = 0

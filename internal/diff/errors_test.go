@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// changed returns two pairs of crawls of a web in which everything changes that is compared:
-// the first with pages.jsonl, the second with archives only.
+// changed makes two pairs of crawls of a web in which everything changes that Compare looks at.
+// The first pair has pages.jsonl, the second only archives.
 func changed(t *testing.T) (pairs [][2]string) {
 	t.Helper()
 	web := func(text string) func(w *crawltest.Web) {
@@ -42,7 +42,7 @@ func changed(t *testing.T) (pairs [][2]string) {
 		a, b := two(t, web("1"), web("2"), func(o *crawler.Options) {
 			o.Seeds = append(o.Seeds, "http://b.example/", "http://c.example/1")
 			o.Output = []crawler.Output{crawler.OutputWARC}
-			o.Site = func(s frontier.Site) crawler.SiteOptions { // one with settings of its own
+			o.Site = func(s frontier.Site) crawler.SiteOptions { // one site has settings of its own
 				if s.Host() == "b.example" {
 					return crawler.SiteOptions{AllowForbidden: true, Reason: "agreed by mail"}
 				}
@@ -70,11 +70,11 @@ func figures(t *testing.T, r *diff.Result) string {
 	return string(raw)
 }
 
-// A temporary file that fails once, at any step, is an error, and so is one that is damaged.
+// If a temporary file fails once, at any step, or is damaged, Compare fails.
 func TestASortThatFailsIsAnError(t *testing.T) {
 	broken := errors.New("no disk")
 	for _, dirs := range changed(t) {
-		last := 0 // the last call is Close, after the sorted facts were read
+		last := 0 // the last call is Close, after all facts were read
 		for n, calls := 1, 1; n <= calls; n++ {
 			calls = 0
 			var o diff.Options
@@ -114,7 +114,7 @@ func TestASortThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// A cancelled comparison ends at the next URL, in each step.
+// A comparison ends soon after its context has ended, in each of its steps.
 func TestACancelledComparisonEndsSoon(t *testing.T) {
 	dirs := changed(t)[0]
 	steps := 0
@@ -136,14 +136,14 @@ func TestACancelledComparisonEndsSoon(t *testing.T) {
 	if err := cancelled(0); err != nil {
 		t.Fatal(err)
 	}
-	for n := range steps - 2 { // the last URL, and the end of the sort
-		if err := cancelled(n + 1); !errors.Is(err, context.Canceled) || steps > n+1+2 { // a sort that has begun is closed
+	for n := range steps - 2 { // leave out the last URL and the end of the sort
+		if err := cancelled(n + 1); !errors.Is(err, context.Canceled) || steps > n+1+2 { // two more steps are allowed, because an open sorter is closed
 			t.Errorf("cancelled at step %d, it has made %d: %v", n+1, steps, err)
 		}
 	}
 }
 
-// spoil overwrites a part of the state of a crawl.
+// spoil overwrites the bytes of a crawl's state file between two offsets.
 func spoil(t *testing.T, dir string, from, to int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, store.StateFile), os.O_RDWR, 0)
@@ -156,11 +156,11 @@ func spoil(t *testing.T, dir string, from, to int64) {
 	}
 }
 
-// If any page of a state is damaged, or all of it at any step of the comparison, Compare
-// returns an error or the same result.
+// A page of a state file is damaged, or the whole file at some step. Compare returns an error,
+// or the same result as before.
 func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 	const page = 4096
-	for _, dirs := range changed(t)[1:] { // without pages.jsonl more of the state is read
+	for _, dirs := range changed(t)[1:] { // only the second pair, because without pages.jsonl more of the state is read
 		steps := 0
 		step := func(do func()) (o diff.Options) {
 			steps = 0
@@ -194,7 +194,7 @@ func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for n := 2; n < len(whole)/page; n++ { // the first two say where the others are
+			for n := 2; n < len(whole)/page; n++ { // skip the first two pages, because they say where all others are
 				spoil(t, dir, int64(n)*page, int64(n+1)*page)
 				check(diff.Options{}, "page", n)
 			}
@@ -212,8 +212,8 @@ func TestAStateThatIsDamagedChangesNothing(t *testing.T) {
 	}
 }
 
-// A state that is damaged for one step only, so that later steps can read it again, is an error
-// or changes nothing. No step ignores what it cannot read.
+// A state is damaged during one step, and later steps can read it again. Compare returns an
+// error, or the same result as before. So no step ignores what it cannot read.
 func TestAStateThatIsDamagedForAMomentChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, dirs := range changed(t) {
@@ -277,7 +277,7 @@ func TestAStateThatIsDamagedForAMomentChangesNothing(t *testing.T) {
 	}
 }
 
-// If one of the crawls does not know where a URL leads, the URL has not changed.
+// If one of the crawls does not know the target of a redirect, the URL has not changed.
 func TestARedirectToAnUnknownPlaceHasNotChanged(t *testing.T) {
 	web := func(to string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -299,8 +299,8 @@ func TestARedirectToAnUnknownPlaceHasNotChanged(t *testing.T) {
 	}
 }
 
-// A page leads nowhere, even if its answer has a Location. What leads elsewhere in both crawls
-// has both places, from pages.jsonl or, if that does not say, from the archive.
+// A page has no target, even if its answer has a Location. A redirect in both crawls has both
+// targets, from pages.jsonl or from the archive.
 func TestOnlyARedirectLeadsElsewhere(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, to string) http.HandlerFunc {

@@ -2,8 +2,8 @@ package diff
 
 import "github.com/permesso-crawler/permesso/internal/crawllog"
 
-// Hook makes each method of a sort call before first, and fail with its error. The sort returns
-// each value as changed by value.
+// Hook makes each method of a sorter call before first, and fail with its error. The sorter
+// returns the results of value instead of the values that were added.
 func (o *Options) Hook(before func() error, value func(key, value []byte) []byte) {
 	o.order = func(temp string) order { return &hooked{crawllog.NewOrder(temp), before, value} }
 }
@@ -33,13 +33,13 @@ func (h *hooked) Close() error {
 	return h.before()
 }
 
-// OnSort makes each sort call f before it begins.
+// OnSort makes each sorter call f before it begins to sort.
 func (o *Options) OnSort(f func()) {
 	begin := o.order
 	o.order = func(temp string) order { f(); return begin(temp) }
 }
 
-// Count makes open the number of sorts that are not closed.
+// Count adds one to open for each sorter that is made, and subtracts one when it is closed.
 func (o *Options) Count(open *int) {
 	begin := o.order
 	o.order = func(temp string) order { *open++; return &counted{begin(temp), open} }

@@ -12,16 +12,16 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// The parts of a sort key after the URL: the crawl, and the source of the fact.
+// The bytes of a sort key after the URL: which crawl the fact is from, and which file.
 const (
 	ofWas   = 'a'
 	ofIs    = 'b'
-	entered = 'e' // the fact is the entry of the URL in the state
-	written = 'p' // the fact is the line of the URL in pages.jsonl
+	entered = 'e' // the fact is the URL's entry in the state
+	written = 'p' // the fact is the URL's line in pages.jsonl
 )
 
-// A fact is what one crawl knows about a URL, from its entry or from its line in pages.jsonl.
-// The JSON names are short, because a comparison sorts many facts on disk.
+// A fact has the values that one crawl has stored about a URL, in the state or in pages.jsonl.
+// The JSON names are short, because many facts are sorted on disk.
 type fact struct {
 	URL      string        `json:"u"`
 	Fate     frontier.Code `json:"s,omitempty"`
@@ -36,7 +36,7 @@ type fact struct {
 	Archived bool          `json:"w,omitempty"`
 }
 
-// sorted sorts the facts of both crawls by SURT, then by URL.
+// sorted returns the facts of both crawls, sorted by SURT, then by URL.
 func (c *comparison) sorted() (order, error) {
 	o := c.order(c.Temp)
 	for _, of := range []struct {
@@ -51,7 +51,7 @@ func (c *comparison) sorted() (order, error) {
 	return o, nil
 }
 
-// sort adds the facts of one crawl.
+// sort adds the facts of one crawl to a sorter. side says which crawl it is.
 func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	var key []byte
 	add := func(u frontier.URL, kind byte, f *fact) error {
@@ -85,8 +85,8 @@ func (c *comparison) sort(o order, side byte, s *snapshot) error {
 	return c.sortPages(s, func(u frontier.URL, f *fact) error { return add(u, written, f) })
 }
 
-// sortPages calls add for each line of pages.jsonl, and counts the lines that cannot be read. The
-// file may be missing.
+// sortPages calls add for each line of pages.jsonl, and counts the lines that cannot be read.
+// The file may be missing.
 func (c *comparison) sortPages(s *snapshot, add func(frontier.URL, *fact) error) error {
 	for p, err := range store.ReadPages(c.ctx, s.dir) {
 		var damaged *store.DamagedError
@@ -101,7 +101,7 @@ func (c *comparison) sortPages(s *snapshot, add func(frontier.URL, *fact) error)
 		}
 		u, err := frontier.ParseURL(p.URL)
 		if err != nil || !c.Site(u.Site()) {
-			continue // the URL has no entry
+			continue // skip the line, because the URL has no entry in the state
 		}
 		if err := add(u, &fact{Digest: p.Digest, Text: p.TextDigest, Location: p.Location}); err != nil {
 			return err
@@ -121,15 +121,15 @@ func entryFact(l *account.Listed) *fact {
 	return f
 }
 
-// A view is the combined facts of one crawl about a URL. The zero value means that the crawl
-// did not know the URL.
+// A view has all facts of one crawl about a URL. The zero value means that the crawl does not
+// know the URL.
 type view struct{ fact }
 
-// take adds one more fact.
+// take adds a fact of the given kind to v.
 func (v *view) take(kind byte, f *fact) {
 	switch {
 	case kind == entered && (v.Fate == frontier.Undecided || v.Fate != frontier.Fetched && f.Fate == frontier.Fetched):
-		v.fact = *f // two entries may have the same URL: the fetched one counts
+		v.fact = *f // two entries may have the same URL: keep the fetched one
 	case kind == written && v.Fate == frontier.Fetched:
 		v.Location, v.Text = f.Location, f.Text
 		if v.Digest == "" {

@@ -22,7 +22,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden file again")
 
-// goldenWeb has a URL of each kind, in its first or second state.
+// goldenWeb returns a function that makes a web with a URL of each kind, in its earlier or its
+// later state.
 func goldenWeb(later bool) func(w *crawltest.Web) {
 	pick := func(was, is string) string {
 		if later {
@@ -105,7 +106,7 @@ func TestGoldenDiff(t *testing.T) {
 		Change: func(c *diff.Change) error { reported[c.Kind] = true; tell(c, c.Words()); return nil },
 		Effect: func(e *diff.Effect) error { tell(e, fmt.Sprintf("%v -> %v", e.Was, e.Is)); return nil },
 	})
-	back := compare(b, a, diff.Options{Most: 3}) // by the rules of the other crawl
+	back := compare(b, a, diff.Options{Most: 3}) // compares with the rules of the other crawl
 	for i := range back.Robots {
 		tell(back.Robots[i].Was.Words(), back.Robots[i].Is.Words())
 	}
@@ -130,7 +131,7 @@ func TestGoldenDiff(t *testing.T) {
 	if d := cmp.Diff(string(want), text); d != "" {
 		t.Error(d)
 	}
-	for _, s := range []diff.Snapshot{r.Was, r.Is} { // virtual time begins with the year
+	for _, s := range []diff.Snapshot{r.Was, r.Is} { // remove the year, because virtual time begins with it
 		if first, last := s.First.Second(), s.Last.Sub(s.First); first > 2 || last < 10*time.Second {
 			t.Errorf("%+v", s)
 		}

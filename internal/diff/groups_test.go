@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Only the rules of the last sites are kept.
+// A groupCache has the rules of the last few sites only.
 func TestRulesOfFewSitesAreKept(t *testing.T) {
 	var c groupCache
 	var last []*siteGroups
@@ -20,8 +20,8 @@ func TestRulesOfFewSitesAreKept(t *testing.T) {
 	}
 }
 
-// If two entries have the same URL, the one that was fetched counts, in either order. A
-// line of pages.jsonl adds to what was fetched, and to nothing else.
+// If two entries have the same URL, the fetched one counts, in either order. A line of
+// pages.jsonl adds facts only to a fetched entry.
 func TestFactsAboutOneURLAreOneView(t *testing.T) {
 	entry := func(s frontier.Code, digest string) *fact { return &fact{URL: "u", Fate: s, Digest: digest} }
 	line := &fact{Digest: "of the line", Text: "text", Location: "place"}

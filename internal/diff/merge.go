@@ -8,16 +8,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A pair is what both crawls know about one URL.
+// A pair has the facts of both crawls about one URL.
 type pair struct {
-	key     string // sort key of the URL, without the part that names the crawl
+	key     string // sort key of the URL, without the byte that says which crawl it is from
 	was, is view
 }
 
-// url returns the URL as the later crawl has it, or else as the earlier one has it.
+// url returns the URL in the spelling of the later crawl, or of the earlier one if the later
+// one does not know it.
 func (p *pair) url() string { return cmp.Or(p.is.URL, p.was.URL) }
 
-// merge compares the URLs of both crawls.
+// merge compares all URLs of both crawls, in the order of the sorted facts.
 func (c *comparison) merge() error {
 	o, err := c.sorted()
 	if err != nil {
@@ -51,9 +52,9 @@ func (c *comparison) merge() error {
 	return err
 }
 
-// url compares one URL.
+// url compares one URL, counts it and reports its change.
 func (c *comparison) url(p *pair) error {
-	if p.was.Fate == frontier.Undecided && p.is.Fate == frontier.Undecided { // the URL entered neither crawl
+	if p.was.Fate == frontier.Undecided && p.is.Fate == frontier.Undecided { // skip a URL that neither crawl has queued
 		return nil
 	}
 	if err := c.ctx.Err(); err != nil {
@@ -90,7 +91,7 @@ func (c *comparison) url(p *pair) error {
 	return nil
 }
 
-// count counts what the two crawls know about a URL.
+// count adds a URL to the numbers of both crawls.
 func (c *comparison) count(p *pair) {
 	for _, of := range []struct {
 		v *view
@@ -126,7 +127,7 @@ func (c *comparison) count(p *pair) {
 	}
 }
 
-// finish sets the tables of the Result.
+// finish sets the tables of the Result after the last URL.
 func (c *comparison) finish() {
 	for site, counts := range c.sites {
 		c.Sites = append(c.Sites, Site{site, *counts})

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// table has the kinds of pages that are not there in both crawls.
+// table has the kinds of pages that do not have an answer without an error in both crawls.
 var table = map[[2]string]diff.Kind{
 	{"", "page"}: diff.New, {"", "redirect"}: diff.New, {"", "missing"}: diff.Failing, {"", "failing"}: diff.Failing, {"", "refused"}: diff.Other,
 	{"page", ""}: diff.LeftOut, {"page", "missing"}: diff.Gone, {"page", "failing"}: diff.Failing, {"page", "refused"}: diff.Refused,
@@ -24,8 +24,8 @@ var table = map[[2]string]diff.Kind{
 	{"refused", ""}: diff.Other, {"refused", "page"}: diff.Allowed, {"refused", "redirect"}: diff.Allowed, {"refused", "missing"}: diff.Allowed, {"refused", "failing"}: diff.Allowed, {"refused", "refused"}: diff.Other,
 }
 
-// expected returns the difference of two models: the kind of each page, and whether robots.txt
-// now allows it (true) or forbids it (false).
+// expected returns the difference of two models: the kind of each page, and for each page with
+// a changed decision whether robots.txt now allows it.
 func expected(was, is model) (kinds map[string]diff.Kind, rules map[string]bool) {
 	kinds, rules = map[string]diff.Kind{}, map[string]bool{}
 	before, now := was.known(), is.known()
@@ -66,20 +66,20 @@ func expected(was, is model) (kinds map[string]diff.Kind, rules map[string]bool)
 	return kinds, rules
 }
 
-// The difference of two crawls is that of the site, for all changes of the site.
+// The difference of two crawls equals the difference of the web, for random changes of a site.
 func TestADifferenceIsThatOfTheWeb(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[diff.Kind]bool{}
 	t.Run("webs", func(t *testing.T) {
 		for seed := range uint64(30) {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
-				t.Parallel() // each waits for the disk
+				t.Parallel() // in parallel, because each test waits for the disk
 				r := rand.New(rand.NewPCG(seed, 7))
 				was := newModel(r)
 				is := was.change(r)
 				a, b := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "b.crawl")
 				outputs := func(o *crawler.Options) {
-					if seed%3 == 1 { // only the archive has the target
+					if seed%3 == 1 { // then only the archive has the target of a redirect
 						o.Output = []crawler.Output{crawler.OutputWARC}
 					}
 				}

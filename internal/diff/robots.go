@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// eachRobots compares the robots.txt of each site that both crawls know. Both copies are read
+// eachRobots compares the robots.txt files of each site that both crawls know. Both are read
 // with the settings of the later crawl, so that only changes by the site count.
 func (c *comparison) eachRobots() error {
 	for site, err := range c.was.state.Names() {
@@ -26,7 +26,7 @@ func (c *comparison) eachRobots() error {
 			return err
 		}
 		if was == nil || is == nil {
-			continue // only one of the crawls has requested the robots.txt
+			continue // skip the site, because only one of the crawls has requested its robots.txt
 		}
 		r := &Robots{Site: site, Was: copyOf(was, policy), Is: copyOf(is, policy), First: []Effect{}}
 		if r.Was.Outcome != r.Is.Outcome || r.Was.Digest != r.Is.Digest {
@@ -37,8 +37,8 @@ func (c *comparison) eachRobots() error {
 }
 
 // copies returns the results of the last requests of both crawls for a site's robots.txt, and
-// the policy of the later crawl for the site. A result is nil if there was no such request.
-// If the first result is nil, so is the second.
+// the policy of the later crawl for the site. A result is nil if there was no request. If was
+// is nil, is is nil, too.
 func (c *comparison) copies(site frontier.Site) (was, is *robots.Snapshot, policy robots.Policy, err error) {
 	if was, err = last(c.was.state, site); err != nil || was == nil {
 		return nil, nil, policy, err
@@ -61,8 +61,8 @@ func last(r *store.Reader, site frontier.Site) (s *robots.Snapshot, err error) {
 	return s, nil
 }
 
-// copyOf describes a robots.txt. Rules that depend on the time are those at the time when it
-// was fetched.
+// copyOf describes a robots.txt. If its rules depend on the time, it takes those at the time at
+// which it was fetched.
 func copyOf(s *robots.Snapshot, policy robots.Policy) Copy {
 	k := Copy{Fetched: s.Fetched.UTC(), Status: s.Status, Failure: s.Failure}
 	g := s.Group(policy, s.Fetched)
@@ -100,8 +100,8 @@ func grantWord(s robots.Statement) string {
 	return robots.Refused.String()
 }
 
-// effect notes how the decision about a URL has changed, if the robots.txt of its site has
-// changed.
+// effect records how the decision about u has changed. It does nothing if the robots.txt of the
+// site has not changed.
 func (c *comparison) effect(u frontier.URL, p *pair) error {
 	r := c.rules[u.Site()]
 	if r == nil {
@@ -146,8 +146,8 @@ func decision(v robots.Verdict) Decision {
 	return Decision{Rule: v.Reason.String()}
 }
 
-// mostGroups is the number of sites whose rules are in memory at once. Few are enough,
-// because in the order of SURT only the sites of one host are mixed.
+// mostGroups is how many sites have their rules in memory at once. A few are enough, because in
+// the order of SURT only the sites of one host are mixed.
 const mostGroups = 16
 
 // A groupCache has the rules of the mostGroups sites that were used last.
@@ -172,7 +172,7 @@ func (c *comparison) groupsOf(site frontier.Site) (*siteGroups, error) {
 	return g, nil
 }
 
-// keep adds the rules of a site, and removes the oldest if there are too many.
+// keep adds the rules of a site. If there are too many sites, it removes the oldest.
 func (c *groupCache) keep(g *siteGroups) {
 	if len(*c) == mostGroups {
 		*c = slices.Delete(*c, 0, 1)

@@ -13,7 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// For each changed robots.txt the result says what has changed, and for which URLs.
+// For each changed robots.txt, the result has the URLs whose decision has changed, with the
+// lines that decide.
 func TestWhatARobotsTxtHasChangedIsToldByURLAndLine(t *testing.T) {
 	home := `<a href=/old></a><a href=/open></a><a href=/plain></a>`
 	status := func(code int) http.HandlerFunc {

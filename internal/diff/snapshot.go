@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A snapshot is one of the two crawls that are compared.
+// A snapshot is one of the two compared crawls, opened for reading.
 type snapshot struct {
 	dir     string
 	state   *store.Reader
@@ -30,8 +30,8 @@ func openSnapshot(dir string) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With the zero time for now, each site with a next time for a request counts as waiting.
-	// Here it makes no difference why a URL was not requested yet.
+	// now is the zero time, so every site with a next time for a request counts as waiting. It
+	// makes no difference here why a URL was not requested.
 	a, err := account.New(&r.Records, time.Time{})
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -39,10 +39,10 @@ func openSnapshot(dir string) (*snapshot, error) {
 	return &snapshot{dir, r, a}, nil
 }
 
-// Before returns the directory of the previous crawl of the crawl in r
-// (crawler.Options.Previous). If both crawls were moved, that is the directory beside the
-// directory of r that has the name of the previous crawl. If the crawl in r has no previous
-// crawl, Before returns "". The directory may not exist.
+// Before returns the directory of the previous crawl (crawler.Options.Previous) of the crawl in
+// r. If both crawls were moved, it is the directory next to the crawl that has the name of the
+// previous crawl. Before returns "" if there is no previous crawl. The directory need not
+// exist.
 func Before(r *store.Reader) (string, error) {
 	_, settings, err := kept.Asked(r)
 	if errors.Is(err, store.ErrNoCrawl) {
@@ -58,8 +58,8 @@ func Before(r *store.Reader) (string, error) {
 
 func (s *snapshot) close() error { return s.state.Close() }
 
-// settings compares the settings of the two crawls, but only those that decide which URLs a
-// crawl requests and what it gets from them.
+// settings compares those settings of the two crawls that decide which URLs a crawl requests
+// and what it gets from them.
 func (c *comparison) settings() error {
 	was, before, err := kept.Asked(c.was.state)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // maxBody is the size of the largest body whose text is compared, in bytes.
 const maxBody = 32 << 20
 
-// sameText reports whether the pages of both crawls have the same visible text.
+// sameText compares the visible texts of a URL's pages in both crawls.
 func (c *comparison) sameText(u frontier.URL, p *pair) (TextState, error) {
 	state, err := c.texts(u, &p.was, u, &p.is)
 	if state == TextUnknown {
@@ -32,9 +32,8 @@ func textState(same bool) TextState {
 	return TextDiffers
 }
 
-// texts compares the texts of two answers: that of the first URL in the earlier crawl, and that
-// of the second URL in the later crawl. It uses the digests in pages.jsonl, or else the
-// archives.
+// texts compares the visible text of a in the earlier crawl with the visible text of b in the
+// later crawl. It uses the digests in pages.jsonl, or else the archives.
 func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) (TextState, error) {
 	first, err := c.text(c.was, a, was)
 	if err != nil || first == "" {
@@ -48,7 +47,7 @@ func (c *comparison) texts(a frontier.URL, was *view, b frontier.URL, is *view) 
 }
 
 // text returns the digest of the visible text in the answer to u in the crawl s, or "" if it is
-// unknown. v has what the crawl knows of u.
+// not known. v has the facts of the crawl about u.
 func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) {
 	if v.Text != "" || c.NoText || !v.Archived {
 		return v.Text, nil
@@ -56,9 +55,9 @@ func (c *comparison) text(s *snapshot, u frontier.URL, v *view) (string, error) 
 	return s.text(u)
 }
 
-// answer returns the archived last answer to u. It returns nil if the answer is not
-// available, because its record is damaged, its file was moved away, or the crawl with its
-// body is missing. Only a damaged state is an error.
+// answer returns the last archived answer to u. It returns nil if the answer is not available,
+// because its record is damaged, its WARC file was moved away, or the crawl with its body is
+// missing. It fails only if the state is damaged.
 func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	resp, err := s.account.Answer(u)
 	var damaged *store.DamagedError
@@ -71,8 +70,8 @@ func (s *snapshot) answer(u frontier.URL) (*http.Response, error) {
 	return nil, nil
 }
 
-// text returns the digest of the visible text in the archived answer to u. It returns "" if
-// the answer is neither a page nor a text, or cannot be read.
+// text returns the digest of the visible text in the archived answer to u. It returns "" if the
+// answer is neither a page nor a text, or cannot be read.
 func (s *snapshot) text(u frontier.URL) (string, error) {
 	resp, err := s.answer(u)
 	if resp == nil || err != nil {
@@ -85,7 +84,7 @@ func (s *snapshot) text(u frontier.URL) (string, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err != nil || len(body) > maxBody {
-		return "", nil // a cut or damaged body is not compared
+		return "", nil // do not compare an incomplete or damaged body
 	}
 	body, _ = extract.Decode(body, sent.String())
 	return extract.TextDigest(body, sent.Type), nil

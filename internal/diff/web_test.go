@@ -16,7 +16,7 @@ import (
 
 var testIdentity = crawler.Identity{Token: "weeklybot", Contact: "https://example.org/weeklybot"}
 
-// crawl crawls a web into dir, in virtual time.
+// crawl crawls a web into dir, in virtual time. with changes the options.
 func crawl(t *testing.T, dir string, web func(w *crawltest.Web), with func(*crawler.Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -38,30 +38,30 @@ func crawl(t *testing.T, dir string, web func(w *crawltest.Web), with func(*craw
 	})
 }
 
-// How a page of a model answers.
+// The answers that a page of a model may give.
 const (
 	isPage = iota
 	isMoved
-	isFound // a temporary redirect
+	isFound // answers with a temporary redirect
 	isMissing
 	isBroken
-	answers // number of answers
+	answers // number of the kinds of answers
 )
 
-// A modelPage is a page of a model: its answer, and whether the first page links to it.
+// A modelPage is a page of a model.
 type modelPage struct {
 	answer    int
-	text      int // visible text
-	noise     int // invisible text
-	to        int // of a redirect: the number of a page
+	text      int // number of the visible text
+	noise     int // number in a comment of the page; another number changes the bytes, and not the visible text
+	to        int // number of the page to which the page redirects
 	linked    bool
 	forbidden bool
 }
 
-// A model is a site whose pages are numbered; "/" links to some of them.
+// A model is a site whose pages have numbers. The page "/" links to some of them.
 type model []modelPage
 
-// change returns a model in which some pages differ.
+// change returns a copy of m in which some pages differ.
 func (m model) change(r *rand.Rand) model {
 	next := append(model(nil), m...)
 	for i := range next {
@@ -140,8 +140,8 @@ func (m model) web(w *crawltest.Web) {
 	}
 }
 
-// known returns the pages that a crawl of the model finds, and their fates. It does not use
-// the code of crawls.
+// known returns the codes of the pages that a crawl of the model finds, by number. It computes
+// them without the code of the crawler.
 func (m model) known() map[int]string {
 	all := map[int]string{}
 	next := m.links()

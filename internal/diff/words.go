@@ -9,12 +9,12 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// MomentForm is the format of times for people.
+// MomentForm is the format of times in texts for readers.
 const MomentForm = "2006-01-02 15:04Z"
 
 func moment(at time.Time) string { return at.UTC().Format(MomentForm) }
 
-// Words returns details about a change, or "" if there are none.
+// Words returns details about a change in words, or "" if there are none.
 func (c *Change) Words() string {
 	was, is := fateInWords(c.Was), fateInWords(c.Is)
 	switch c.Kind {
@@ -39,7 +39,7 @@ func from(via string) string {
 	return ", found on " + via
 }
 
-// fateInWords returns the fate of a URL in one crawl, in words.
+// fateInWords returns the result of a URL in one crawl, in words.
 func fateInWords(s State) string {
 	switch {
 	case s.Fate == frontier.Undecided:
@@ -52,8 +52,7 @@ func fateInWords(s State) string {
 	return s.Fate.String()
 }
 
-// moved returns the target of a URL that redirects now, and what became of the target, in
-// words.
+// moved returns in words to which URL c redirects now, and what is known about that URL.
 func moved(c *Change) string {
 	text := fmt.Sprintf("%d to %s", c.Is.Status, cmp.Or(c.Is.Location, "a place that was not kept"))
 	t := c.Target
@@ -74,7 +73,7 @@ func moved(c *Change) string {
 	return text + ": " + t.Fate.String()
 }
 
-// String returns the line that decides, or the reason if no line does.
+// String returns the line that decides or, if no line does, the reason.
 func (d Decision) String() string {
 	if d.Line == 0 {
 		return d.Rule
@@ -82,13 +81,13 @@ func (d Decision) String() string {
 	return fmt.Sprintf("line %d: %s", d.Line, d.Rule)
 }
 
-// outcomeWords are the words for outcomes.
+// outcomeWords has the words for the outcomes.
 var outcomeWords = map[Outcome]string{
 	File: "a file", None: "none, which allows everything", Forbidden: "not to be read, which allows nothing",
 	Unreachable: "no answer",
 }
 
-// Words describes a copy of robots.txt.
+// Words describes a copy of robots.txt in words.
 func (c *Copy) Words() string {
 	text := outcomeWords[c.Outcome]
 	if c.Status != 0 && c.Outcome != File {

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/diff"
 )
 
-// Changes have words, with what is known about them.
+// Words has everything that is known about a change.
 func TestChangesAreToldInWords(t *testing.T) {
 	page := diff.State{Fate: frontier.Fetched, Status: 200, Via: "http://a.test/"}
 	seed := diff.State{Fate: frontier.Fetched, Status: 200}
@@ -60,8 +60,8 @@ func TestChangesAreToldInWords(t *testing.T) {
 	}
 }
 
-// The rules are those for the product token of the later crawl. A forbidden page has the line
-// that forbids it. At most ten seeds are listed.
+// Decisions are those for the product token of the later crawl, and have the line that decides.
+// At most ten seeds are listed.
 func TestRulesAreThoseForTheCrawler(t *testing.T) {
 	web := func(rules string) func(w *crawltest.Web) {
 		return func(w *crawltest.Web) {
@@ -90,7 +90,7 @@ func TestRulesAreThoseForTheCrawler(t *testing.T) {
 	}
 }
 
-// If robots.txt cannot be fetched, the last copy counts, and its date is reported.
+// If robots.txt cannot be fetched, the last copy is in force, and the result has its time.
 func TestACopyThatStandsInIsTold(t *testing.T) {
 	down := false
 	web := func(w *crawltest.Web) {

@@ -1,5 +1,5 @@
-// Package digest keeps the SHA-256 of a file that grows, so that another process can
-// continue it without reading the file again.
+// Package digest stores the SHA-256 of a growing file, so that another process can continue it
+// without reading the file again.
 package digest
 
 import (
@@ -17,16 +17,17 @@ type Digest struct{ hash.Hash }
 // New returns the digest of no bytes.
 func New() *Digest { return &Digest{sha256.New()} }
 
-// Resume returns the digest of the first n bytes of a file. text is what State returned for
-// these bytes. Resume returns nil if text is missing, invalid, or for another number of
-// bytes; if n is 0, it ignores text.
+// Resume returns the digest of the first n bytes of a file. text is the result of State for
+// these bytes. Resume returns nil if text is invalid, or belongs to another number of bytes. If
+// n is 0, it ignores text.
 func Resume(text string, n int64) *Digest {
 	d := New()
 	if n == 0 {
 		return d
 	}
 	state, err := base64.StdEncoding.DecodeString(text)
-	// The last eight bytes of the state are the length: TestAStateSaysOfHowManyBytesItIs.
+	// The last eight bytes of the state are the number of bytes
+	// (TestAStateSaysOfHowManyBytesItIs).
 	if err != nil || len(state) < 8 || binary.BigEndian.Uint64(state[len(state)-8:]) != uint64(n) {
 		return nil
 	}
@@ -57,8 +58,8 @@ func (d *Digest) State() string {
 	return base64.StdEncoding.EncodeToString(state)
 }
 
-// Of returns the SHA-256 of the n bytes that state describes, or nil if state is not that
-// of n bytes.
+// Of returns the SHA-256 of n bytes from state, the result of State for these bytes. It returns
+// nil if state is invalid or belongs to another number of bytes.
 func Of(state string, n int64) []byte {
 	if d := Resume(state, n); d != nil {
 		return d.Sum(nil)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A digest that is resumed at any offset is that of the whole file.
+// A digest that is resumed at any offset equals the digest of the whole file.
 func TestAResumedDigestIsThatOfTheWhole(t *testing.T) {
 	t.Parallel()
 	text := make([]byte, 300)
@@ -29,7 +29,7 @@ func TestAResumedDigestIsThatOfTheWhole(t *testing.T) {
 	}
 }
 
-// A state that is missing, malformed, or of another length than the file is not resumed.
+// Resume returns nil for a state that is missing, invalid, or of another length.
 func TestAStateSaysOfHowManyBytesItIs(t *testing.T) {
 	t.Parallel()
 	d := New()

@@ -46,8 +46,8 @@ func (d Disk) SyncDir(path string) error {
 	return syncDir(path)
 }
 
-// Full reports whether err says that there is no more room: on the disk, within the quota
-// of the user, or within the size that a file may have.
+// Full reports whether err says that there is no more room: on the disk, within the quota of
+// the user, or within the size that a file may have.
 func Full(err error) bool {
-	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // an error of bbolt that does not wrap the error of the system
+	return err != nil && (noRoom(err) || strings.Contains(err.Error(), "file resize error")) // the text is from bbolt, whose error does not wrap the error of the system
 }

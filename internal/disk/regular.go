@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// OpenRegular opens a file for reading. It fails if path is not a regular file: reading a
-// named pipe could block forever.
+// OpenRegular opens a file for reading. It fails if path is not a regular file, because reading
+// a named pipe could block forever.
 func OpenRegular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

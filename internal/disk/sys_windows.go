@@ -13,6 +13,5 @@ func noRoom(err error) bool {
 		errors.Is(err, windows.ERROR_DISK_QUOTA_EXCEEDED)
 }
 
-// syncDir does nothing: a directory cannot be synced on Windows, and NTFS keeps a journal of
-// the names in directories.
+// syncDir does nothing: Windows cannot sync a directory, and NTFS keeps the names in a journal.
 func syncDir(string) error { return nil }

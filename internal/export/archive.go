@@ -48,10 +48,10 @@ func (s *Source) WriteCDXJ(ctx context.Context, w io.Writer) (int64, error) {
 	return index.Len(), err
 }
 
-// indexLines are lines of an index.
+// indexLines has lines of an index, with their newlines.
 type indexLines struct{ text []byte }
 
-// record adds the line of a record, if an index lists it.
+// record adds the line of a record. It does nothing if an index does not list the record.
 func (l *indexLines) record(rec *warc.Record, name string) error {
 	e, err := cdxj.NewEntry(rec, name)
 	if err != nil || e == nil {
@@ -61,7 +61,7 @@ func (l *indexLines) record(rec *warc.Record, name string) error {
 	return err
 }
 
-// cancelled is a writer that fails after its context ends.
+// A cancelled is a writer that fails after its context has ended.
 type cancelled struct {
 	ctx context.Context
 	w   io.Writer
@@ -137,7 +137,7 @@ func isPage(status int, mediaType string) bool {
 	return status/100 == 2 && (mediaType == "text/html" || mediaType == "application/xhtml+xml")
 }
 
-// archivePages returns the HTML pages of the archive, for the list of pages.
+// archivePages yields the HTML pages of the archive, for the list of pages in a package.
 func (s *Source) archivePages(ctx context.Context) iter.Seq2[wacz.Page, error] {
 	return func(yield func(wacz.Page, error) bool) {
 		n, more := 0, true
@@ -189,7 +189,7 @@ func (s *Source) mainPage(ctx context.Context) (string, error) {
 	}
 	defer file.Close()
 	url := ""
-	// Damage is reported later, when the pages are listed.
+	// Ignore damage here, because it is reported when the pages are listed.
 	err = readPages(ctx, file, s.Pages, lines.Split{Workers: 1}, same, func(p *store.PageRecord) error {
 		if p.Refused == "" && p.Method == "" && isPage(p.Status, p.Type) && p.Depth == 0 && strings.Trim(p.Hops, string(frontier.HopRedirect)) == "" {
 			url = p.URL

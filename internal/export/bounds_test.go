@@ -23,8 +23,9 @@ import (
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// crawled makes a source with these pages ("" for no pages.jsonl) and exchanges (nil for no
-// archive). Damage ends an export of it.
+// crawled makes a source from the text of a pages.jsonl and from archived exchanges. "" means
+// no pages.jsonl, and no exchanges mean no archive. An export of the source ends at the first
+// damage.
 func crawled(t *testing.T, pages string, exchanges ...*warc.Exchange) *export.Source {
 	t.Helper()
 	s := &export.Source{Temp: t.TempDir()}
@@ -65,7 +66,7 @@ func answer(status int, header http.Header) *warc.HTTP {
 	return &warc.HTTP{StartLine: warc.StatusLine(status), Header: header, Body: []byte("body")}
 }
 
-// pageLine returns a line of pages.jsonl with these additional members.
+// pageLine returns a line of pages.jsonl with the given members after its URL, time and status.
 func pageLine(at time.Time, members string) string {
 	return fmt.Sprintf(`{"url":"http://a.example/","time":%q,"status":200%s}`+"\n", at.Format(time.RFC3339Nano), members)
 }
@@ -186,10 +187,11 @@ func TestDamageSaysWhere(t *testing.T) {
 	}
 }
 
-// A file that cannot be read any further ends the export: it is not damage that can be skipped.
+// If a file cannot be read any further, the export fails. This is not a Damage, which can be
+// skipped.
 func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 	s := open(t, true, true)
-	dir := t.TempDir() // it can be opened, but not read
+	dir := t.TempDir() // a directory can be opened, but not read
 	for name, broken := range map[string]*export.Source{
 		"WARC":  {WARCs: []string{dir}, Temp: t.TempDir()},
 		"pages": {Pages: dir, WARCs: s.WARCs, Temp: t.TempDir()},
@@ -215,8 +217,8 @@ func TestAFileThatCannotBeReadEndsTheExport(t *testing.T) {
 	}
 }
 
-// If pages are given, the main page is still searched in pages.jsonl. If that cannot be read,
-// it is an error.
+// If the caller gives the list of pages, the main page is still looked up in pages.jsonl. If
+// that cannot be read, WriteWACZ fails.
 func TestAMainPageThatCannotBeLookedForIsTold(t *testing.T) {
 	s := open(t, true, true)
 	s.Pages = t.TempDir()
@@ -226,7 +228,7 @@ func TestAMainPageThatCannotBeLookedForIsTold(t *testing.T) {
 	}
 }
 
-// little is a writer that takes left bytes, and then fails.
+// A little is a writer that accepts left bytes, and then fails.
 type little struct{ left int }
 
 var errFull = errors.New("disk full")
@@ -239,7 +241,8 @@ func (l *little) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// Each writer returns errors of the disk and of the rows, and counts the rows before the error.
+// Each Write function returns errors of the disk and of the rows. It also returns the number of
+// rows that it wrote before the error.
 func TestWritersPassErrorsOn(t *testing.T) {
 	row := export.Row{SURT: "s", URL: "http://a.example/", Time: noon, Title: strings.Repeat("x", 1000)}
 	stop := errors.New("stop")
@@ -289,7 +292,7 @@ func TestWritersPassErrorsOn(t *testing.T) {
 		if err := write(&little{}, t.Context()); !errors.Is(err, errFull) {
 			t.Errorf("no room: %v", err)
 		}
-		// Cancelling during a write ends the export.
+		// If ctx ends during a write, the export fails.
 		ctx, cancel := context.WithCancel(t.Context())
 		var b bytes.Buffer
 		if err := write(writerFunc(func(p []byte) (int, error) { cancel(); return b.Write(p) }), ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -317,7 +320,8 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// Which CSV cells have quotation marks, and which an apostrophe.
+// A CSV cell has quotation marks only if it needs them, and an apostrophe only before a text
+// that a spreadsheet would take for a formula.
 func TestCells(t *testing.T) {
 	for title, want := range map[string]string{
 		"plain": "plain", "a,b": `"a,b"`, `a"b`: `"a""b"`, "a\rb": "\"a\rb\"", "a\nb": "\"a\nb\"", "": "",
@@ -336,7 +340,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// The errors of the checks name the line.
+// The errors of the Check functions have the number of the line.
 func TestChecksSayWhichLine(t *testing.T) {
 	names := strings.Join(export.Columns(), ",") + "\n"
 	cells := func(surt, url string) string {
@@ -382,7 +386,8 @@ func TestChecksSayWhichLine(t *testing.T) {
 	}
 }
 
-// Which pages a package lists, and which one is the main page.
+// A package lists the HTML pages with a 2xx status. Its main page is the first that is a seed,
+// or the target of a seed's redirect.
 func TestPagesOfAPackage(t *testing.T) {
 	page := func(path, members string) string {
 		return strings.Replace(pageLine(noon, members), "a.example/", "a.example/"+path, 1)
@@ -431,7 +436,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if reported != 1 {
 		t.Errorf("damage was reported %d times", reported)
 	}
-	// Given pages are kept.
+	// WriteWACZ does not change the list of pages that the caller has given.
 	own := func(yield func(wacz.Page, error) bool) {
 		yield(wacz.Page{ID: "1", URL: "http://a.example/own", Time: noon}, nil)
 	}
@@ -439,7 +444,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if all := listed(got["pages"]); n != 1 || !slices.Equal(all, []string{"own"}) || !strings.Contains(got["package"], `"mainPageUrl": "http://main.example/"`) {
 		t.Errorf("%d pages: %q; %s", n, all, got["package"])
 	}
-	// After an error of the pages, the number of good pages is returned.
+	// If the list of pages ends with an error, WriteWACZ returns the number of pages before it.
 	stop := errors.New("stop")
 	bad := func(yield func(wacz.Page, error) bool) {
 		if yield(wacz.Page{URL: "http://a.example/", Time: noon}, nil) {
@@ -454,7 +459,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); !errors.As(err, &damage) || damage.Line != 6 {
 		t.Errorf("a damaged line: %v", err)
 	}
-	// Without pages.jsonl, the pages are those of the archive.
+	// Without pages.jsonl, the list has the pages of the archive.
 	s.Pages = ""
 	if got, n = write(wacz.Package{}); n != 1 || !slices.Equal(listed(got["pages"]), []string{""}) || strings.Contains(got["package"], "mainPageUrl") {
 		t.Errorf("%d pages: %v", n, got)
@@ -465,7 +470,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	if _, err := s.WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon}); err == nil {
 		t.Error("a damaged archive is packed")
 	}
-	// A page without a URL ends the list.
+	// WriteWACZ fails at a page without a URL.
 	none := func(yield func(wacz.Page, error) bool) { yield(wacz.Page{}, nil) }
 	if _, err := open(t, true, true).WriteWACZ(t.Context(), io.Discard, wacz.Package{Created: noon, Pages: none}); err == nil {
 		t.Error("a page without a URL is listed")
@@ -478,7 +483,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	}
 }
 
-// Temporary files are in the directory Temp.
+// WriteWACZ puts temporary files into the directory Temp.
 func TestTempOfAPackage(t *testing.T) {
 	s := open(t, false, true)
 	s.Temp = filepath.Join(t.TempDir(), "none")
@@ -493,7 +498,8 @@ func TestTempOfAPackage(t *testing.T) {
 	}
 }
 
-// Rows are sorted by bytes, then by time, even before 1970. Invalid UTF-8 in a URL is replaced.
+// Rows are sorted by the bytes of their URLs, then by time, also before 1970. Invalid UTF-8 in
+// a URL is replaced.
 func TestOrder(t *testing.T) {
 	old := time.Date(1969, 12, 31, 23, 59, 59, 0, time.UTC)
 	var exchanges []*warc.Exchange
@@ -512,7 +518,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A full disk while pages are listed is an error.
+// If the disk is full while pages are listed, WriteWACZ fails.
 func TestNoRoomForPages(t *testing.T) {
 	var lines strings.Builder
 	var exchanges []*warc.Exchange
@@ -524,7 +530,7 @@ func TestNoRoomForPages(t *testing.T) {
 	}
 	for _, pages := range []string{lines.String(), ""} {
 		s := crawled(t, pages, exchanges...)
-		// After a cancel there is no second write.
+		// After ctx has ended, nothing more is written.
 		ctx, cancel := context.WithCancel(t.Context())
 		writes := 0
 		_, err := s.WriteCDXJ(ctx, writerFunc(func(p []byte) (int, error) { writes++; cancel(); return len(p), nil }))

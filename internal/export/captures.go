@@ -18,16 +18,17 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A reader says what to do with the records of WARC files. B is what was made of some of them.
+// A reader says what read does with the records of WARC files. B is a batch: what work has made
+// of some records that follow each other.
 type reader[B any] struct {
-	work  func(batch B, rec *warc.Record, name string) error // called by several goroutines; name is that of the file
+	work  func(batch B, rec *warc.Record, name string) error // adds a record to a batch; called by several goroutines; name is the name of the WARC file
 	use   func(batch B) error
-	alone func(rec *warc.Record, name string) error // as in warcscan.Scan
+	alone func(rec *warc.Record, name string) error // like warcscan.Scan.Alone: called for each record in order, by one goroutine
 	new   func() B
 	size  func(batch B) int
-	// damaged is called if a record cannot be read.
+	// damaged is called for each record that cannot be read.
 	damaged func(*Damage) error
-	serial  bool // call only alone
+	serial  bool // call only alone, and not work
 }
 
 // read reads the records of all WARC files, in their order. If a record cannot be read, or r
@@ -104,9 +105,11 @@ func (s *Source) records(ctx context.Context, f func(rec *warc.Record, name stri
 	return read(ctx, s, &reader[struct{}]{alone: f, serial: true, damaged: damaged})
 }
 
-// captures calls f for the key and the row of each capture, an archived answer, in the WARC files.
+// captures calls f for each archived answer in the WARC files, with its sort key and its
+// encoded row.
 func (s *Source) captures(ctx context.Context, f func(key, row []byte) error) error {
-	// A metadata record follows the answer that it is about.
+	// A metadata record comes after the answer that it describes, so the row of the answer is
+	// kept until then.
 	var last described
 	flush := func() error {
 		if last.row == nil {
@@ -166,16 +169,16 @@ func (s *Source) captures(ctx context.Context, f func(key, row []byte) error) er
 	return flush()
 }
 
-// A described is the row of a capture, and where it was described.
+// A described is the row of a capture, and whether its metadata record was read.
 type described struct {
 	row   *Row
-	about int64 // offset of the metadata record about the capture; -1 if none was read
+	about int64 // offset of the metadata record of the capture; -1 if it was not read
 }
 
 func (d *described) isOf(id string) bool { return d.row != nil && d.row.WARCID == id }
 
-// describe adds what a metadata record says of the capture. done is false if the record is about
-// something else.
+// describe adds the contents of a metadata record to the row. done is false if the record
+// describes another capture.
 func (d *described) describe(rec *warc.Record) (done bool, err error) {
 	if rec.Type != warc.Metadata || !d.isOf(about(rec)) {
 		return false, nil
@@ -188,36 +191,36 @@ func (d *described) describe(rec *warc.Record) (done bool, err error) {
 	return true, err
 }
 
-// about returns the ID of the record that a metadata record is about.
+// about returns the ID of the record that a metadata record describes.
 func about(rec *warc.Record) string {
 	return strings.Trim(rec.Header.Get(warc.FieldConcurrentTo), "<>")
 }
 
-// A captured is what was read in some records that follow each other.
+// A captured has the results of reading some records that follow each other.
 type captured struct {
-	before []metadata  // records that may be about a capture before these records
-	rows   encodedRows // of all captures, except the last
-	last   described   // the last capture
-	unread int         // memory of before, in bytes
+	before []metadata  // metadata records at the beginning, which may describe the last capture of the records before
+	rows   encodedRows // rows of all captures except the last
+	last   described   // the last capture, whose metadata record may still follow
+	unread int         // memory that before needs, in bytes
 }
 
 var capturedPool = sync.Pool{New: func() any { return new(captured) }}
 
-// free makes the memory of c available for other records.
+// free makes the memory of c available for further records.
 func (c *captured) free() {
 	clear(c.before)
 	*c = captured{before: c.before[:0], rows: c.rows.empty()}
 	capturedPool.Put(c)
 }
 
-// A metadata is a metadata record.
+// A metadata is a metadata record in memory.
 type metadata struct {
-	of     string // ID of the record that it is about
+	of     string // ID of the record that the metadata record describes
 	offset int64
 	fields []warc.Field
 }
 
-// record adds a record.
+// record adds a record of the file with the given name.
 func (c *captured) record(rec *warc.Record, name string) error {
 	if done, err := c.last.describe(rec); done {
 		return err
@@ -241,8 +244,8 @@ func (c *captured) record(rec *warc.Record, name string) error {
 	return nil
 }
 
-// capture returns the row of a record, without reading its block. It returns nil if the record
-// is not a capture.
+// capture returns the row of a record, without reading the record's body. It returns nil if the
+// record is not an archived answer.
 func capture(rec *warc.Record, name string) (*Row, error) {
 	switch rec.Type {
 	case warc.Response, warc.Revisit:
@@ -279,7 +282,7 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	}
 	if rec.Type == warc.Resource {
 		row.SentType = mediaType(rec.Header.Get(warc.FieldContentType))
-	} else if resp, err := rec.Response(); err == nil { // if the file cannot be read, Close reports it
+	} else if resp, err := rec.Response(); err == nil { // ignore the error, because Close reports it if the file cannot be read
 		row.Status, row.SentType = resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
 		if row.Status/100 == 3 {
 			row.Location = resp.Header.Get("Location")
@@ -293,8 +296,8 @@ func capture(rec *warc.Record, name string) (*Row, error) {
 	return row, nil
 }
 
-// take sets the columns that come from the fields of a metadata record: from those of WARC 1.1,
-// section 6.6, and from those that this crawler adds.
+// take sets the columns that come from a metadata record: from the fields of WARC 1.1, section
+// 6.6, and from fields of this crawler.
 func (r *Row) take(fields []warc.Field) {
 	for _, f := range fields {
 		switch strings.ToLower(f.Name) {
@@ -329,7 +332,7 @@ func (r *Row) take(fields []warc.Field) {
 			}
 		}
 	}
-	// A seed has no hops from a seed, and so its record has no field for them.
+	// The metadata record of a seed has no field for hops, because a seed has none.
 	if r.Depth == nil && r.Via == "" && !r.Robots.IsZero() {
 		r.Depth = new(0)
 	}

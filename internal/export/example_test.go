@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export"
 )
 
-// Which pages of a crawl are not found?
+// Find the pages of a crawl that were not found (404), and the pages that link to them.
 func ExampleSource_Rows() {
 	dir, err := os.MkdirTemp("", "export")
 	if err != nil {

@@ -54,8 +54,8 @@ func collect(t *testing.T, s *export.Source) []export.Row {
 	return rows
 }
 
-// The files equal those in testdata, which are a promise: only new columns at the end may
-// change them.
+// The files equal those in testdata. The columns are promised to users, so only new columns at
+// the end may change the files.
 func TestColumnsAreAsPromised(t *testing.T) {
 	for _, c := range []struct {
 		name           string
@@ -106,7 +106,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// CSV and JSON lines use the same names in the same order.
+// CSV and JSON lines have the same column names in the same order.
 func TestNamesAreThoseOfTheTags(t *testing.T) {
 	full := export.Row{SURT: "a", URL: "a", Host: "a", Domain: "a", Time: sample.Start, Fate: "a"}
 	for r := range open(t, true, true).Rows(t.Context()) {
@@ -143,8 +143,8 @@ func TestNamesAreThoseOfTheTags(t *testing.T) {
 	}
 }
 
-// Each capture is one row, whether it is in one file or in both, and however often the sort
-// writes to disk.
+// Each capture is one row, whether it is in pages.jsonl, in the archive or in both, and however
+// often the sort writes to disk.
 func TestEveryCaptureIsOneRow(t *testing.T) {
 	want := collect(t, open(t, true, true))
 	captures := sample.Captures()
@@ -174,7 +174,8 @@ func jsonOf(r export.Row) string {
 	return string(b) + fmt.Sprint(err)
 }
 
-// There are more runs than may be open at a time, and texts that differ only in length.
+// The sort works with more temporary runs than may be open at once, and with texts that differ
+// only in length.
 func TestManyRuns(t *testing.T) {
 	dir := t.TempDir()
 	var b bytes.Buffer
@@ -205,7 +206,8 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// If a WARC file has times without fractions of a second, pages are still joined.
+// If the times in a WARC file have no fractions of a second, pages are still joined with their
+// records.
 func TestTimesOfWARC10(t *testing.T) {
 	s := open(t, true, true)
 	b, err := os.ReadFile(s.WARCs[0])
@@ -227,7 +229,7 @@ func TestTimesOfWARC10(t *testing.T) {
 	}
 }
 
-// Damage is reported, and nothing else is lost.
+// Damage is reported, and all undamaged captures are exported.
 func TestDamage(t *testing.T) {
 	s := open(t, true, true)
 	b, err := os.ReadFile(s.Pages)
@@ -243,7 +245,7 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The second response.
+	// the second response
 	i := bytes.Index(w, []byte("http://www.a.example/\r\n"))
 	at := bytes.LastIndex(w[:i], []byte("WARC/1.1"))
 	copy(w[at:], "WORK")
@@ -311,7 +313,7 @@ func write(t testing.TB, pages string) *export.Source {
 	return s
 }
 
-// A large body needs no memory.
+// A large body in pages.jsonl needs no memory.
 func TestBodiesAreNotHeld(t *testing.T) {
 	const size = 64 << 20
 	body := bytes.Repeat([]byte(`\"body\":\\`), size/10)
@@ -363,7 +365,7 @@ func TestWACZ(t *testing.T) {
 		if n != 2 {
 			t.Errorf("%d pages are listed, want the 2 of HTML and with status 200", n)
 		}
-		// The order is that of the crawl, and the list has all facts of pages.jsonl.
+		// The list has the order of the crawl, and all facts of pages.jsonl.
 		want := map[string]string{
 			"pages/pages.jsonl": `{"id":"1","url":"http://www.a.example/","ts":"2030-01-02T03:04:06.678901999Z","title":"=1+1"}`,
 			"datapackage.json":  `"mainPageUrl": "http://www.a.example/"`,
@@ -395,8 +397,8 @@ func TestWACZ(t *testing.T) {
 	}
 }
 
-// A kill cuts the last record of a file that is being written. Everything before it is
-// exported, and the damage says where it comes from and how to mend it.
+// A kill leaves an incomplete record at the end of an unfinished file. Everything before it is
+// exported. The text of the Damage says that a kill is the cause, and what the user can do.
 func TestTheLastRecordOfACrawlThatWasKilled(t *testing.T) {
 	whole := open(t, false, true)
 	path := whole.WARCs[0]
@@ -452,7 +454,7 @@ func TestEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A check must find damage.
+// The Check functions find each kind of damage.
 func TestChecksFindDamage(t *testing.T) {
 	s := open(t, true, true)
 	var table, lines, index bytes.Buffer
@@ -491,7 +493,7 @@ func TestChecksFindDamage(t *testing.T) {
 	}
 }
 
-// Another reader of RFC 4180 reads exact texts as they were.
+// The CSV reader of Go, which follows RFC 4180, reads the exact texts of the rows.
 func TestCSVComesBack(t *testing.T) {
 	title := "a \"b\",\r\n'c' \x00 ü \t=1"
 	row := export.Row{SURT: "a", URL: "http://a.example/", Title: title, Tag: "-1", Time: sample.Start}

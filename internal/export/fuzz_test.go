@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A damaged line is reported with its number, and no other line is lost.
+// A damaged line is reported with its number, and all other lines are exported.
 func FuzzPages(f *testing.F) {
 	f.Add(`{"url":"http://a.example/","time":"2030-01-02T03:04:05Z","status":200,"body":"a\"b"}`)
 	f.Add(`{"url":"http://a.example/","time":"2030-01-02T03:04:05Z","body":{"body":"}"},"base64":"QQ==","title":"t"}`)
@@ -49,7 +49,7 @@ func FuzzPages(f *testing.F) {
 		if found < 2 {
 			t.Errorf("%d of 2 good lines", found)
 		}
-		// Each line that encoding/json reads as a page is a page.
+		// If encoding/json can read a line as a page, the line must be a page.
 		for i, line := range lines {
 			var p store.PageRecord
 			if json.Unmarshal([]byte(line), &p) == nil && p.URL != "" && p.Status >= 0 && p.Status < 1000 && p.Size >= 0 && p.Links == 0 && p.Depth == 0 &&
@@ -69,7 +69,7 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// Bytes that are not an archive cause Damage and never a panic.
+// Bytes that are no archive cause a Damage and no panic.
 func FuzzCaptures(f *testing.F) {
 	dir := f.TempDir()
 	if err := sample.Write(dir, false, true); err != nil {

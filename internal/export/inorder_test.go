@@ -16,7 +16,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// exchanges writes an archive whose answers have metadata records, and a line for each page.
+// exchanges writes an archive whose answers have metadata records, and a pages.jsonl with a
+// line for each page.
 func exchanges(t *rapid.T, warcFile, pages string) {
 	var archive, text bytes.Buffer
 	e, err := warc.NewEncoder(warc.Options{})
@@ -52,8 +53,8 @@ func exchanges(t *rapid.T, warcFile, pages string) {
 	}
 }
 
-// Any number of workers exports the same bytes as one, and reports the same damage in the same
-// order.
+// Any number of workers exports the same bytes as one worker, and reports the same damage in
+// the same order.
 func TestManyWorkersExportWhatOneDoes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -67,7 +68,7 @@ func TestManyWorkersExportWhatOneDoes(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		most := rapid.IntRange(0, 4).Draw(rt, "damages") // after so many damages the export ends
+		most := rapid.IntRange(0, 4).Draw(rt, "damages") // number of damages after which the export ends
 		export := func(split lines.Split) (all []string) {
 			s.split = split
 			n := 0

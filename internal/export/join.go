@@ -13,13 +13,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// Rows returns the captures, sorted by the bytes of SURT, then of URL, then by time. It ends at
+// Rows yields the captures, sorted by the bytes of SURT, then of URL, then by time. It ends at
 // the first error.
 //
 // A line of pages.jsonl and a WARC record are one capture if they have the same URL and the
 // same time to the microsecond. If WARC-Date has no fraction, as in WARC 1.0, the same second
 // is enough. If several captures have the same URL and time, only one of them is joined with
-// the line, and the others are separate rows.
+// the line, and the others are rows of their own.
 func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		if err := s.rows(ctx, func(r *Row) bool { return yield(r, nil) }); err != nil {
@@ -28,7 +28,8 @@ func (s *Source) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	}
 }
 
-// rows calls yield for each row of Rows, until yield returns false.
+// rows calls yield for each row that Rows yields. It returns after an error, or when yield has
+// returned false.
 func (s *Source) rows(ctx context.Context, yield func(*Row) bool) error {
 	memory := s.Memory
 	if memory <= 0 {
@@ -57,15 +58,15 @@ func (s *Source) sort(ctx context.Context, sorted *extsort.Sorter) error {
 	return s.captures(ctx, sorted.Add)
 }
 
-// encodedRows are rows in the form in which they are sorted.
+// encodedRows has rows in the form in which they are sorted.
 type encodedRows struct {
-	buf  []byte // keys and rows
-	ends []int  // where each of them ends
+	buf  []byte // keys and rows, one after the other
+	ends []int  // the offset in buf at which each key and each row ends
 }
 
-// add adds a row.
+// add encodes a row and adds it.
 func (e *encodedRows) add(r *Row) error {
-	// The URL is made valid before sorting, so that the written rows are in order.
+	// Replace invalid UTF-8 in the URL before sorting, so that the written rows are in order.
 	r.URL = strings.ToValidUTF8(r.URL, "\uFFFD")
 	r.SURT = cdxj.SURT(r.URL)
 	value, err := r.store()
@@ -79,7 +80,7 @@ func (e *encodedRows) add(r *Row) error {
 	return nil
 }
 
-// each calls f for each row.
+// each calls f for the key and the encoded row of each row.
 func (e *encodedRows) each(f func(key, row []byte) error) error {
 	at := 0
 	for i := 0; i < len(e.ends); i += 2 {
@@ -92,21 +93,21 @@ func (e *encodedRows) each(f func(key, row []byte) error) error {
 	return nil
 }
 
-// empty returns e without rows, but with its memory.
+// empty returns e without rows, to be filled again in the same memory.
 func (e encodedRows) empty() encodedRows { return encodedRows{e.buf[:0], e.ends[:0]} }
 
-// ahead is how many rows are restored at a time.
+// ahead is how many rows are decoded at a time.
 const ahead = 256
 
-// rowsMemory is the largest memory of rows that were restored before they are needed, in bytes.
+// rowsMemory is the largest memory, in bytes, of rows that are decoded before they are needed.
 const rowsMemory = 8 << 20
 
-// restored calls f for each sorted row, in order.
+// restored decodes the sorted rows in several goroutines, and calls f for each row in order.
 func (s *Source) restored(ctx context.Context, sorted *extsort.Sorter, f func(*Row) error) error {
 	type batch struct {
 		stored encodedRows
 		rows   []*Row
-		err    error // of the row after rows
+		err    error // the error of reading the row after rows
 	}
 	return inorder.Each(inorder.Limits{Workers: s.split.Workers, Memory: rowsMemory}, func(put func(*batch, int64) bool) error {
 		next := new(batch)
@@ -153,8 +154,8 @@ func (s *Source) restored(ctx context.Context, sorted *extsort.Sorter, f func(*R
 	})
 }
 
-// join yields the sorted rows. A page and its capture become one row. If yield returns false,
-// the error is errStop.
+// join calls yield for each sorted row, after it has joined each page with its archived
+// capture. If yield returns false, join returns errStop.
 func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*Row) bool) error {
 	put := func(r *Row) error {
 		if r == nil {
@@ -166,7 +167,7 @@ func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*R
 		}
 		return nil
 	}
-	var archived *Row // the last capture, if the next page may belong to it
+	var archived *Row // the last archived capture, if the next page may belong to it; nil: it cannot
 	err := s.restored(ctx, sorted, func(r *Row) error {
 		before := archived
 		archived = nil
@@ -187,7 +188,7 @@ func (s *Source) join(ctx context.Context, sorted *extsort.Sorter, yield func(*R
 	return err
 }
 
-// isOf reports whether r, an archived capture, belongs to page.
+// isOf reports whether the archived capture r belongs to the line page of pages.jsonl.
 func (r *Row) isOf(page *Row) bool {
 	if r.URL != page.URL {
 		return false
@@ -195,8 +196,8 @@ func (r *Row) isOf(page *Row) bool {
 	return r.Time.Equal(page.Time) || r.Time.Nanosecond() == 0 && r.Time.Equal(page.Time.Truncate(time.Second))
 }
 
-// appendKey appends the sort key of a row. If a capture and a page have the same time, the
-// capture sorts first, so that the capture of a page is just before the page.
+// appendKey appends the sort key of a row. If a page and an archived capture have the same URL
+// and time, the capture sorts just before the page.
 func (r *Row) appendKey(b []byte) []byte {
 	b = append(append(b, r.SURT...), 0)
 	b = append(append(b, r.URL...), 0)

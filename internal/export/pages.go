@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// pages calls make for each line of pages.jsonl, in several goroutines, and then f with what make
-// has returned, in the order of the lines.
+// pages calls make for each line of pages.jsonl, in several goroutines. It then calls f with
+// the results, in the order of the lines.
 func pages[X any](ctx context.Context, s *Source, make func(*store.PageRecord) (X, error), f func(X) error) error {
 	if s.Pages == "" {
 		return nil
@@ -28,20 +28,20 @@ func pages[X any](ctx context.Context, s *Source, make func(*store.PageRecord) (
 	return readPages(ctx, file, s.Pages, s.split, make, f, s.damaged)
 }
 
-// same returns its argument, for pages.
+// same returns p. It is the argument make of pages if a line needs no work.
 func same(p *store.PageRecord) (*store.PageRecord, error) { return p, nil }
 
-// A madePage is a line of pages.jsonl, and what was made of it.
+// A madePage is a line of pages.jsonl with the result of make.
 type madePage[X any] struct {
 	blank   bool
-	damaged error // why the line cannot be read
+	damaged error // why the line cannot be read; nil: it can
 	made    X
-	err     error // of making it
+	err     error // error that make has returned
 }
 
 func readPages[X any](ctx context.Context, r io.Reader, name string, split lines.Split, make func(*store.PageRecord) (X, error), f func(X) error, damaged func(*Damage) error) error {
 	in, n := lines.NewPageReader(r), int64(0)
-	var failed error // an error that is not one of reading
+	var failed error // an error of make or of f, and not of reading
 	err := lines.InOrder(ctx, in, split, func(b *lines.Block[[]madePage[X]]) {
 		_ = b.Each(func(l lines.Line) error {
 			b.Value = append(b.Value, readPage(l, make))

@@ -19,32 +19,33 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// referredFile is the name of a WARC file that is added to a package: it has the answers of
-// earlier crawls that revisit records of this crawl refer to, and a record for each 304.
+// referredFile is the name of a WARC file that is added to a package. It has the answers of
+// earlier crawls to which revisit records of this crawl refer, and a record in place of each
+// 304.
 const referredFile = "referred-to.warc.gz"
 
-// A referred writes the file referredFile. It copies answers in their stored form.
+// A referred writes the file referredFile. It copies records as they are stored.
 type referred struct {
 	s       *Source
 	dir     string // directory of the crawl
 	past    *store.Past
 	file    *os.File
-	remove  func() error // removes the directory of the file
+	remove  func() error // removes the temporary directory of the file
 	encoder *warc.Encoder
 	seed    maphash.Seed
-	has     map[uint64]bool // hashes of the places of records that were copied, about 16 bytes each
-	stood   map[uint64]bool // hashes of the places of the 304s that another record replaces
+	has     map[uint64]bool // hashes of the places of the records that were copied; about 16 bytes each
+	stood   map[uint64]bool // hashes of the places of those 304s that another record in the file replaces
 
-	found   map[string]bool     // repeated answers that were found, by store.RepeatedAnswer
-	missing map[string]*missing // repeated answers that were not found, by store.RepeatedAnswer
+	found   map[string]bool     // repeated answers that were found, by the key that store.RepeatedAnswer returns
+	missing map[string]*missing // repeated answers that were not found, by the same key
 	order   []string            // keys of missing, in the order of the archive
-	purged  map[string]bool     // answers that were purged from this crawl, by store.RepeatedAnswer
+	purged  map[string]bool     // answers that were purged from this crawl, by the same key
 }
 
-// A missing is an answer that revisit records refer to and that was not found.
+// A missing is an answer that was not found although revisit records repeat it.
 type missing struct {
-	records []*Damage // the first maxRecords records that repeat it
-	n       int64     // number of all records that repeat it
+	records []*Damage // the first records that repeat the answer, at most maxRecords
+	n       int64     // number of all records that repeat the answer
 	purged  bool      // the answer was purged from an earlier crawl
 }
 
@@ -52,14 +53,14 @@ type missing struct {
 const maxRecords = 10
 
 // referredTo copies the answers of earlier crawls that records of this crawl repeat into a WARC
-// file in a temporary directory, so that the crawl can be replayed alone. If there are no such
-// answers, the path is ""; otherwise the caller removes the directory with remove. Answers that
-// are not found are reported as damage.
+// file in a temporary directory, so that the crawl can be replayed alone. path is "" if there
+// are no such answers; otherwise the caller must call remove. Answers that are not found are
+// reported as damage.
 //
-// A replay of a 304 as it was sent would show an empty page. So the file has another record for
-// each 304, with the same time. This record repeats the answer to which the 304 refers: it has
-// the status of that answer, and the header of that answer as updated by the 304. The function
-// stood reports whether a capture is a 304 for which the file has such a record.
+// A replay of a 304 would show an empty page. So the file has another record for each 304, with
+// the same time. This record repeats the answer that the 304 confirms: it has the status of
+// that answer, and its header as updated by the 304. stood reports whether a line of the index
+// is about a 304 for which the file has such a record.
 func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.Entry) bool, remove func() error, err error) {
 	dir := filepath.Dir(filepath.Dir(s.WARCs[0]))
 	r := &referred{s: s, dir: dir, past: store.PastOf(dir), seed: maphash.MakeSeed(), has: map[uint64]bool{}, stood: map[uint64]bool{},
@@ -88,9 +89,8 @@ func (s *Source) referredTo(ctx context.Context) (path string, stood func(*cdxj.
 	return path, stood, r.remove, err
 }
 
-// repeatsAny reports whether a crawl has a revisit record, which repeats an answer. It reads
-// the index, which is quicker than reading the archive, and is used for a crawl without a
-// previous crawl.
+// repeatsAny reports whether a crawl has a revisit record. It reads the index, which is quicker
+// than reading the archive. It is used for a crawl without a previous crawl.
 func repeatsAny(dir string) (bool, error) {
 	index, err := os.Open(filepath.Join(dir, store.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +103,7 @@ func repeatsAny(dir string) (bool, error) {
 	lines := bufio.NewScanner(index)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		// The code that lists the index reports damaged lines.
+		// Ignore a damaged line here, because it is reported when the index is listed.
 		if e, err := cdxj.Parse(lines.Text()); err == nil && e.MIME == "warc/revisit" {
 			return true, nil
 		}
@@ -115,8 +115,8 @@ func (r *referred) key(file string, offset int64) uint64 {
 	return maphash.String(r.seed, fmt.Sprint(file, " ", offset))
 }
 
-// record finds the answer that a record of the crawl repeats. It copies an answer of an earlier
-// crawl, and writes a record for a 304.
+// record looks up the answer that a record of the crawl repeats. It copies the answer if it is
+// in an earlier crawl. For a 304 it writes another record.
 func (r *referred) record(rec *warc.Record, name string) error {
 	if purged := store.PurgedAnswer(rec); purged != "" {
 		r.purged[purged] = true
@@ -172,8 +172,8 @@ func (m *missing) add(record *Damage, err error) {
 	}
 }
 
-// tellMissing counts the records whose answer is missing, and reports them as damage. It asks
-// the archive whether an old answer was purged, because the state forgets this when the URL is
+// tellMissing counts the records whose answer is missing, and reports them as damage. It reads
+// from the archive whether an answer was purged, because the state forgets this when the URL is
 // captured again.
 func (r *referred) tellMissing() error {
 	for _, answer := range r.order {
@@ -192,7 +192,8 @@ func (r *referred) tellMissing() error {
 	return nil
 }
 
-// writeNotModified writes the record for a 304, unless the archive has no digests.
+// writeNotModified writes the record in place of a 304. It does nothing if the archive has no
+// digests.
 func (r *referred) writeNotModified(rec *warc.Record, c *store.Capture, name string) error {
 	digest := cmp.Or(c.Digest, rec.Header.Get(warc.FieldPayloadDigest))
 	if digest == "" {
@@ -214,7 +215,7 @@ func (r *referred) writeNotModified(rec *warc.Record, c *store.Capture, name str
 	return err
 }
 
-// copy copies a record in its stored form.
+// copy copies a record as it is stored, from the WARC file at path.
 func (r *referred) copy(path string, offset int64) error {
 	if err := r.begin(); err != nil {
 		return err
@@ -236,7 +237,7 @@ func (r *referred) copy(path string, offset int64) error {
 	return err
 }
 
-// begin makes the file if it does not exist.
+// begin creates the file unless it exists.
 func (r *referred) begin() error {
 	if r.file != nil {
 		return nil

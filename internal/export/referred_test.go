@@ -21,8 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// repeating makes two crawls. The second repeats answers of the first: once with a 304, once
-// with the same bytes, and twice the same answer.
+// repeating makes two crawls and returns their directories. The second repeats answers of the
+// first: one with a 304, one with the same bytes, and one twice.
 func repeating(t *testing.T) (first, second string) {
 	t.Helper()
 	root := t.TempDir()
@@ -71,7 +71,7 @@ func repeating(t *testing.T) (first, second string) {
 	return first, second
 }
 
-// packed returns the index lines of a WACZ, and the names of its WARC files.
+// packed returns the lines of the index in a WACZ, and the names of its WARC files.
 func packed(t *testing.T, path string) (lines []*cdxj.Entry, files []string) {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -105,7 +105,7 @@ func packed(t *testing.T, path string) (lines []*cdxj.Entry, files []string) {
 	return lines, files
 }
 
-// packTo writes a WACZ of a crawl.
+// packTo writes a WACZ of a crawl, and returns its path and the reported damage.
 func packTo(t *testing.T, dir string) (path string, damage []error) {
 	t.Helper()
 	s, err := export.Open(dir)
@@ -129,8 +129,7 @@ func packTo(t *testing.T, dir string) (path string, damage []error) {
 	return path, damage
 }
 
-// A package of one crawl contains each answer of another crawl that its records repeat once,
-// and can be replayed alone.
+// A package has each earlier answer that its records repeat, once, so it can be replayed alone.
 func TestAPackageHasWhatItsRecordsRepeat(t *testing.T) {
 	first, second := repeating(t)
 	path, damage := packTo(t, second)
@@ -162,7 +161,7 @@ func TestAPackageHasWhatItsRecordsRepeat(t *testing.T) {
 	}
 }
 
-// onlyRecord reads the WARC record that an index entry of a package names.
+// onlyRecord returns the WARC record in a package to which a line of the index refers.
 func onlyRecord(t *testing.T, path string, e *cdxj.Entry) (*warc.Record, *http.Response) {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -190,8 +189,8 @@ func onlyRecord(t *testing.T, path string, e *cdxj.Entry) (*warc.Record, *http.R
 	return rec, resp
 }
 
-// A replay of a 304 shows an empty page. So the index of a package lists another record
-// instead, with the status of the repeated answer and its updated header.
+// A replay of a 304 would show an empty page. So the index of a package lists another record
+// instead, with the status of the earlier answer and its updated header.
 func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
 	_, second := repeating(t)
 	path, _ := packTo(t, second)
@@ -224,7 +223,8 @@ func TestA304IsListedAsTheAnswerThatItStandsFor(t *testing.T) {
 	}
 }
 
-// A crawl that was scanned again has 304s, too, without a crawl before it.
+// A crawl that fetches its pages again has 304s, even without a previous crawl. They are listed
+// in the same way.
 func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "1.crawl")
 	db, err := store.Open(dir, store.Options{Archive: &store.Archive{}})
@@ -255,8 +255,8 @@ func TestA304OfACrawlThatRepeatsItselfIsListedAsItsAnswer(t *testing.T) {
 	}
 }
 
-// The archive of another program may have no digests: its 304s cannot be replaced then (WARC
-// 1.1, section 6.7.2), and are listed as they are.
+// If an archive of another program has no digests, its 304s cannot be replaced (WARC 1.1,
+// section 6.7.2). The index lists the 304s themselves.
 func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
 	dir := t.TempDir()
 	record := func(kind, hour, more, block string) string {
@@ -288,7 +288,7 @@ func TestA304WithoutADigestIsListedAsItIs(t *testing.T) {
 	}
 }
 
-// A repeated answer that is not found is reported for each record that repeats it.
+// If a repeated answer is not found, each record that repeats it is reported.
 func TestAPackageTellsWhatItCannotHave(t *testing.T) {
 	first, second := repeating(t)
 	if err := os.RemoveAll(first); err != nil {

@@ -11,19 +11,20 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A Fate says how the crawl has used a capture, an answer that it has received.
+// A Fate says what the crawl has done with an answer that it has received.
 type Fate string
 
 const (
-	// Fetched: the answer was the last one for its URL, and is in pages.jsonl.
+	// Fetched is the fate of the last answer for a URL, which is in pages.jsonl.
 	Fetched Fate = "fetched"
-	// RobotsTxt: the answer for a robots.txt, a tdmrep.json, or a license.
+	// RobotsTxt is the fate of an answer that is a robots.txt, a tdmrep.json or a license
+	// document.
 	RobotsTxt Fate = "robots.txt"
-	// Refused: the page was answered but not kept, because the owner refuses the purpose of the
-	// crawl or requires a license.
+	// Refused is the fate of a page that the crawl has not stored, because its owner refuses
+	// the purpose of the crawl or requires a license.
 	Refused Fate = "refused"
-	// NotTaken: the answer is archived, but not in pages.jsonl. The URL was then requested
-	// again or given up; crawl.log says which of the two.
+	// NotTaken is the fate of an answer that is archived, but not in pages.jsonl. The URL was
+	// then requested again or given up; crawl.log says which.
 	NotTaken Fate = "not taken"
 )
 
@@ -31,24 +32,24 @@ const (
 // the fields are in their order. A pointer is nil if the value is unknown. A string is empty if
 // the value is unknown or empty.
 type Row struct {
-	Snapshot time.Time `json:"snapshot,omitzero"` // when the run of its crawl began, if the crawl is in a series; zero otherwise
+	Snapshot time.Time `json:"snapshot,omitzero"` // when the run of the row's crawl began, if the crawl is one of a series; otherwise zero
 
-	SURT   string    `json:"surt"` // sort key of URL, domain first, as cdxj.SURT makes it
+	SURT   string    `json:"surt"` // sort key of URL that begins with the domain, as cdxj.SURT returns it
 	URL    string    `json:"url"`  // URL as requested
 	Host   string    `json:"host,omitempty"`
 	Domain string    `json:"domain,omitempty"` // registrable domain of Host, or Host if it has none
 	Time   time.Time `json:"time"`             // start of the request, UTC, to the microsecond
-	Fate   Fate      `json:"fate,omitempty"`   // empty if there is no pages.jsonl
+	Fate   Fate      `json:"fate,omitempty"`   // empty: the crawl has no pages.jsonl
 
-	Status        int    `json:"status"` // HTTP status; 0 if there is none
+	Status        int    `json:"status"` // HTTP status; 0: the answer has no status
 	Type          string `json:"type,omitempty"`
 	SentType      string `json:"type_sent,omitempty"`     // Content-Type without parameters
 	DetectedType  string `json:"type_detected,omitempty"` // WARC-Identified-Payload-Type
-	Charset       string `json:"charset,omitempty"`       // the charset by which the body was decoded
-	Size          *int64 `json:"size,omitempty"`          // bytes of the decoded body
+	Charset       string `json:"charset,omitempty"`       // charset from which the body was decoded
+	Size          *int64 `json:"size,omitempty"`          // size of the decoded body, in bytes
 	Digest        string `json:"digest,omitempty"`        // digest of the decoded body
 	PayloadDigest string `json:"payload_digest,omitempty"`
-	Truncated     string `json:"truncated,omitempty"` // why the body is incomplete, as in WARC-Truncated; for a revisit record as in pages.jsonl, or empty
+	Truncated     string `json:"truncated,omitempty"` // why the body is incomplete, as in WARC-Truncated; of a revisit record, as in pages.jsonl
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"` // target of a redirect
 	Links         *int   `json:"links,omitempty"`
@@ -57,7 +58,7 @@ type Row struct {
 	Via           string `json:"via,omitempty"`
 	Tag           string `json:"tag,omitempty"`
 
-	Robots    time.Time `json:"robots,omitzero"` // when the robots.txt that applied was fetched
+	Robots    time.Time `json:"robots,omitzero"` // when the robots.txt in force was fetched
 	Rule      string    `json:"rule,omitempty"`
 	NoIndex   *bool     `json:"noindex,omitempty"`
 	NoArchive *bool     `json:"noarchive,omitempty"`
@@ -65,11 +66,12 @@ type Row struct {
 	IP         netip.Addr `json:"ip,omitzero"`
 	WARCType   string     `json:"warc_type,omitempty"` // response, revisit or resource
 	WARCID     string     `json:"warc_id,omitempty"`   // WARC-Record-ID without angle brackets
-	WARCFile   string     `json:"warc_file,omitempty"` // name without directories; empty: not archived
+	WARCFile   string     `json:"warc_file,omitempty"` // name of the WARC file without directories; empty: the answer is not archived
 	WARCOffset *int64     `json:"warc_offset,omitempty"`
 	WARCLength *int64     `json:"warc_length,omitempty"` // length of the record as stored, in bytes
 
-	// Whether the owner allows a use of the page; nil means that it is unknown.
+	// UseSearch and the next fields say whether the owner allows a use of the page; nil: not
+	// known.
 	UseSearch  *bool  `json:"use_search,omitempty"`
 	UseAITrain *bool  `json:"use_ai_train,omitempty"`
 	UseAIInput *bool  `json:"use_ai_input,omitempty"`
@@ -77,28 +79,29 @@ type Row struct {
 	UseArchive *bool  `json:"use_archive,omitempty"`
 	Usage      string `json:"usage,omitempty"`      // all statements about uses, separated by "; "
 	License    string `json:"license,omitempty"`    // License lines of robots.txt and Link fields with rel=license, separated by spaces
-	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs, separated by spaces
-	Refused    string `json:"refused,omitempty"`    // the owner's statement for which the page was not kept
+	TDMPolicy  string `json:"tdm_policy,omitempty"` // URLs of policies of text and data mining, separated by spaces
+	Refused    string `json:"refused,omitempty"`    // the owner's statement because of which the page was not stored
 
-	// The URL that the page gives itself: link rel=canonical, and og:url.
+	// Canonical and OpenGraph are the URL that the page names as its own: link rel=canonical, and
+	// og:url.
 	Canonical string `json:"canonical,omitempty"`
 	OpenGraph string `json:"og_url,omitempty"`
 	Method    string `json:"method,omitempty"` // HEAD if only the header was requested; empty: GET
 
-	Change     string `json:"change,omitempty"`      // compared with the previous crawl or fetch: new, modified, same-text or not-modified
+	Change     string `json:"change,omitempty"`      // how the page has changed since the previous crawl or fetch: new, modified, same-text or not-modified
 	TextDigest string `json:"text_digest,omitempty"` // "sha256:" and hexadecimal digits, of the visible text
 
 	// Page reports whether the capture is a line of pages.jsonl. WARCFile says whether it is
 	// archived.
 	Page bool `json:"-"`
 
-	// Undescribed reports whether the row comes from the archive alone, and a part of the archive
-	// that cannot be read may be the metadata record about the capture. Then the statements of the
-	// owner about uses are unknown.
+	// Undescribed says that the owner's statements about uses are not known: the row comes from
+	// the archive alone, and the metadata record of the capture may be in a part that cannot be
+	// read.
 	Undescribed bool `json:"-"`
 }
 
-// SnapshotColumn is the name of the first column if several crawls are in one table.
+// SnapshotColumn is the name of the first column in a table of several crawls.
 const SnapshotColumn = "snapshot"
 
 // Columns returns the names of the columns of one crawl, in their order.
@@ -115,7 +118,7 @@ type column struct {
 	text func(*Row) string
 }
 
-// columns has the CSV text of each column.
+// columns has the name of each column, and a function that returns its CSV text.
 var columns = []column{
 	{"surt", func(r *Row) string { return r.SURT }},
 	{"url", func(r *Row) string { return r.URL }},
@@ -211,7 +214,7 @@ func pageRow(p *store.PageRecord) *Row {
 	return r
 }
 
-// use sets the columns for a statement of the owner about a use.
+// use sets the columns for one statement of the owner about a use.
 func (r *Row) use(u store.UsageRecord) {
 	r.Usage = listed(r.Usage, "; ", u.String())
 	for _, known := range [...]struct {
@@ -221,14 +224,13 @@ func (r *Row) use(u store.UsageRecord) {
 		{"search", &r.UseSearch}, {"ai-train", &r.UseAITrain}, {"ai-input", &r.UseAIInput}, {"tdm", &r.UseTDM}, {"archive", &r.UseArchive},
 	} {
 		if u.Use == known.name {
-			// If there are two statements, the more restrictive one counts.
+			// Of two statements about the same use, the more restrictive one counts.
 			*known.to = new(u.Granted && (*known.to == nil || **known.to))
 		}
 	}
 }
 
-// listed returns a list with the last argument added as a further element. The elements are
-// separated by separator.
+// listed returns list with one added at its end, after separator.
 func listed(list, separator, one string) string {
 	if list == "" {
 		return one
@@ -236,8 +238,8 @@ func listed(list, separator, one string) string {
 	return list + separator + one
 }
 
-// addCapture adds the fields that only the archive has. If the page and the archive have the
-// same field, the value of the page stays, because it was made from the body itself.
+// addCapture adds the fields of the archived capture c to the page r. If both have a value,
+// that of the page stays, because it was made from the body itself.
 func (r *Row) addCapture(c *Row) {
 	r.SentType, r.DetectedType, r.PayloadDigest, r.IP = c.SentType, c.DetectedType, c.PayloadDigest, c.IP
 	r.WARCType, r.WARCID, r.WARCFile, r.WARCOffset, r.WARCLength = c.WARCType, c.WARCID, c.WARCFile, c.WARCOffset, c.WARCLength
@@ -272,8 +274,8 @@ func (r *Row) finish(havePages bool) {
 	}
 }
 
-// stored is the form in which a row is sorted. The fields that finish sets are still empty. The
-// fields Page and Undescribed are included, although the JSON of a Row has no such members.
+// A stored is a row in the form in which it is sorted, without the fields that finish sets. It
+// has members for Page and Undescribed, which the JSON of a Row does not have.
 type stored struct {
 	*Row
 	IsPage        bool `json:"page,omitempty"`

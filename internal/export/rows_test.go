@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A loop over rows can end after any row.
+// A loop over Rows may end after any row.
 func TestRowsEndEarly(t *testing.T) {
 	s := open(t, true, true)
 	all := collect(t, s)
@@ -43,7 +43,7 @@ func TestRowsEndEarly(t *testing.T) {
 	}
 }
 
-// A full disk during sorting ends the export with its error.
+// If the disk is full during sorting, Rows ends with the error.
 func TestNoRoomForRows(t *testing.T) {
 	s := open(t, true, true)
 	s.Temp, s.Memory = filepath.Join(t.TempDir(), "none"), 1
@@ -57,21 +57,21 @@ func TestNoRoomForRows(t *testing.T) {
 		t.Errorf("%d errors", n)
 	}
 	for _, memory := range []int{0, -1} {
-		s.Memory = memory // these rows fit in memory
+		s.Memory = memory // with this limit all rows fit in memory
 		if got := collect(t, s); len(got) != len(sample.Captures()) {
 			t.Errorf("memory of %d: %d rows", memory, len(got))
 		}
 	}
 }
 
-// Which page and which record are one capture.
+// A page and a record become one capture only if their URLs and times match.
 func TestJoin(t *testing.T) {
 	const a, b, both = "archive", "page", "both"
 	fraction := noon.Add(678 * time.Millisecond)
 	for name, c := range map[string]struct {
 		pages   []time.Time
 		records []time.Time
-		want    []string // in the order of time
+		want    []string // expected rows, by time
 	}{
 		"one time":                   {[]time.Time{fraction}, []time.Time{fraction}, []string{both}},
 		"below a microsecond":        {[]time.Time{fraction.Add(999)}, []time.Time{fraction}, []string{both}},
@@ -113,14 +113,14 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
-	// The same time is not enough.
+	// The same time without the same URL is not enough.
 	other := strings.Replace(pageLine(noon, ""), "a.example/", "a.example/other", 1)
 	if got := collect(t, crawled(t, other, &warc.Exchange{Response: answer(200, nil)})); len(got) != 2 {
 		t.Errorf("of another URL: %d rows", len(got))
 	}
 }
 
-// Which fields a row takes from a record.
+// A row has certain fields of its WARC record.
 func TestRowsOfRecords(t *testing.T) {
 	page := func(status int, header http.Header) *warc.Exchange {
 		return &warc.Exchange{Response: answer(status, header)}
@@ -133,7 +133,7 @@ func TestRowsOfRecords(t *testing.T) {
 	location := http.Header{"Location": {"there"}, "Content-Type": {"Text/X ; y"}}
 	for name, c := range map[string]struct {
 		x    *warc.Exchange
-		want string // members of the JSON
+		want string // expected members of the row's JSON
 	}{
 		"redirect 300": {page(300, location), `{"status":300,"location":"http://a.example/there","type":"text/x","type_sent":"Text/X"}`},
 		"redirect 399": {page(399, location), `{"status":399,"location":"http://a.example/there"}`},
@@ -180,7 +180,8 @@ func TestRowsOfRecords(t *testing.T) {
 			}
 		}
 	}
-	// A record that is not a capture has no row. Metadata about another answer is not added.
+	// A record that is no archived answer has no row. A metadata record is added only to the
+	// answer that it describes.
 	for name, c := range map[string]struct {
 		x    *warc.Exchange
 		rows int
@@ -196,8 +197,8 @@ func TestRowsOfRecords(t *testing.T) {
 	}
 }
 
-// In a WARC file of another program, damage in a record is reported with its place, and no
-// other record is lost.
+// In a WARC file of another program, damage is reported with its place, and all other records
+// are exported.
 func TestRecordsOfOthers(t *testing.T) {
 	record := func(kind, lines, block string) string {
 		return fmt.Sprintf("WARC/1.0\r\nWARC-Type: %s\r\nWARC-Record-ID: <urn:x:%s>\r\n%sContent-Length: %d\r\n\r\n%s\r\n\r\n", kind, kind, lines, len(block), block)
@@ -208,7 +209,7 @@ func TestRecordsOfOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		file   string
 		rows   int
-		damage string // the reported damage
+		damage string // the reported damage, as text
 	}{
 		"good":             {good, 1, ""},
 		"without a block":  {record("response", date+web, ""), 1, ""},
@@ -274,14 +275,15 @@ func TestLinesAtTheirBounds(t *testing.T) {
 			t.Errorf("%s: %d rows, reported: %q", members, len(rows), reported)
 		}
 	}
-	// A last line without a line end counts if it can be read.
+	// A last line without a newline counts if it can be parsed.
 	s := crawled(t, strings.TrimSuffix(pageLine(noon, ""), "\n"))
 	if rows := collect(t, s); len(rows) != 1 {
 		t.Errorf("%d rows", len(rows))
 	}
 }
 
-// A row has the values of the page, and those of its capture that the page does not have.
+// A row has the values of the page, and those values of its archived capture that the page does
+// not have.
 func TestRowsOfPages(t *testing.T) {
 	line := pageLine(noon.Add(1999), `,"type":"a/b","location":"rel","truncated":"time","warc":"x.warc.gz","offset":5,"length":6,"robots":"2030-01-02T03:04:05.1234567Z"`)
 	r := collect(t, crawled(t, line))[0]
@@ -296,7 +298,7 @@ func TestRowsOfPages(t *testing.T) {
 			t.Errorf("what repeats a body: %s: %s", truncated, jsonOf(r))
 		}
 	}
-	other := pageLine(noon.Add(time.Hour), "") // the URL of same was requested again
+	other := pageLine(noon.Add(time.Hour), "") // a second request for the URL of same
 	for _, pages := range []string{"", other} {
 		rows := collect(t, crawled(t, pages, same))
 		if r := rows[0]; r.Truncated != "" || r.WARCType != "revisit" || r.Page || r.Size != nil {

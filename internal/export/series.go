@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A Series is several crawls of one job in order of time, exported as one table. Its methods
-// must not be called concurrently.
+// A Series has several crawls of one job, in order of time, which are exported as one table.
+// Its methods must not be called concurrently.
 type Series []Snapshot
 
 // A Snapshot is one crawl of a Series.
 type Snapshot struct {
-	Start  time.Time // when its run began, which identifies the crawl in the rows
+	Start  time.Time // when the run of the crawl began; identifies the crawl in the rows
 	Source *Source
 }
 
-// Rows returns the captures of all crawls, in the order of the series. Captures of one crawl
-// are in the order of Source.Rows, with Row.Snapshot set. It needs only as much memory and as
-// many temporary files as one crawl. It ends at the first error.
+// Rows yields the captures of all crawls, one crawl after the other. The captures of one crawl
+// have the order of Source.Rows, and Row.Snapshot is set. It needs the memory and the temporary
+// files of one crawl. It ends at the first error.
 func (s Series) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	return func(yield func(*Row, error) bool) {
 		for _, of := range s {
@@ -34,7 +34,7 @@ func (s Series) Rows(ctx context.Context) iter.Seq2[*Row, error] {
 	}
 }
 
-// Read returns how many bytes of all files were read, like Source.Read for one crawl.
+// Read returns how many bytes of the files of all crawls were read.
 func (s Series) Read() (n int64) {
 	for _, of := range s {
 		n += of.Source.Read()
@@ -42,7 +42,7 @@ func (s Series) Read() (n int64) {
 	return n
 }
 
-// Size returns the length of all files together, in bytes.
+// Size returns the length of the files of all crawls together, in bytes.
 func (s Series) Size() (size int64, err error) {
 	for _, of := range s {
 		n, err := of.Source.Size()

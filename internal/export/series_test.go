@@ -21,8 +21,8 @@ func series(t *testing.T) export.Series {
 	return export.Series{{Start: sample.Start, Source: open(t, true, true)}, {Start: sample.Start.Add(7 * 24 * time.Hour), Source: open(t, true, false)}}
 }
 
-// The table of a series has the rows of its crawls, one crawl after the other, and says of each
-// row which crawl it is from.
+// The table of a series has the rows of its crawls, one crawl after the other. Each row has the
+// start of its crawl.
 func TestTheRowsOfASeriesAreThoseOfItsCrawls(t *testing.T) {
 	s := series(t)
 	want := collect(t, s[0].Source)
@@ -50,7 +50,7 @@ func TestTheRowsOfASeriesAreThoseOfItsCrawls(t *testing.T) {
 		t.Errorf("%d bytes read twice of %d, %v", s.Read(), size, err)
 	}
 	n := 0
-	for range s.Rows(t.Context()) { // the loop ends early
+	for range s.Rows(t.Context()) { // the loop ends after the first row
 		if n++; n == len(want)-1 {
 			break
 		}
@@ -74,7 +74,7 @@ func TestTheRowsOfASeriesAreThoseOfItsCrawls(t *testing.T) {
 	}
 }
 
-// The snapshot column is the first in each format, and is checked.
+// The snapshot column is the first in each format, and the Check functions check its order.
 func TestTheTableOfASeriesSaysOfWhichCrawlEachRowIs(t *testing.T) {
 	s := series(t)
 	var table, objects bytes.Buffer

@@ -27,7 +27,7 @@ var (
 	ErrNoCrawl = errors.New("neither pages.jsonl nor warc/*.warc.gz in it")
 	// ErrNoWARC is returned if an export needs WARC files and there are none.
 	ErrNoWARC = errors.New("no WARC files")
-	// ErrOpen is returned if an export of whole WARC files finds one that is still being
+	// ErrOpen is returned if an export copies whole WARC files and one of them is still being
 	// written.
 	ErrOpen = errors.New("the WARC file is not finished")
 )
@@ -35,30 +35,30 @@ var (
 // A Source is the input of an export. Its methods may be called any number of times, but not
 // concurrently.
 type Source struct {
-	Pages string   // path of a pages.jsonl; "" if there is none
+	Pages string   // path of a pages.jsonl; "": the crawl has no such file
 	WARCs []string // paths of WARC files; the names of the files must differ
 
-	Temp   string // directory for temporary files; "" means the system's
-	Memory int    // bytes of rows in memory during sorting; 0 means DefaultMemory
+	Temp   string // directory for temporary files; "": the system's directory
+	Memory int    // size of the rows that are sorted in memory, in bytes; 0: DefaultMemory
 
 	// Damaged is called for each part that cannot be read and is left out. If it returns an
 	// error, the export ends with that error. If Damaged is nil, the export ends at the first
 	// such part.
 	Damaged func(*Damage) error
 
-	// Missing is set by WriteWACZ.
+	// Missing is set by WriteWACZ: the records whose answers are not in the package.
 	Missing Missing
 
 	read atomic.Int64
 
-	split lines.Split // in tests; its Block is also warcscan.Scan.Segment
+	split lines.Split // how files are divided among goroutines, in tests; its Block is also warcscan.Scan.Segment
 }
 
-// A Missing counts the revisit records of a WACZ package for which it has no body: each repeats
-// the answer of another record, and that record is not in the package.
+// A Missing counts the revisit records of a package that repeat an answer which is not in the
+// package.
 type Missing struct {
-	Purged int64 // the answer was purged
-	Away   int64 // the answer is in an earlier crawl whose archive is missing
+	Purged int64 // number of records whose answer was purged
+	Away   int64 // number of records whose answer is in an earlier crawl with a missing archive
 }
 
 // Open finds the files of a crawl in its directory. If there are none, the error wraps
@@ -107,8 +107,8 @@ const openSuffix = ".open"
 
 func warcName(path string) string { return strings.TrimSuffix(filepath.Base(path), openSuffix) }
 
-// Read returns how many bytes of the files were read since the Source was made. It may be
-// called while another method of s runs.
+// Read returns how many bytes of the files were read so far. It may be called while another
+// method of s runs.
 func (s *Source) Read() int64 { return s.read.Load() }
 
 // Size returns the length of all files together, in bytes.
@@ -136,7 +136,7 @@ func (s *Source) open(path string) (io.ReadCloser, error) {
 	return &countedFile{f, &s.read}, nil
 }
 
-// A countedFile is a file whose bytes are counted as they are read. It does not embed the
+// A countedFile is a file that counts the bytes that are read from it. It does not embed the
 // *os.File, because io.Copy would then call (*os.File).WriteTo, which does not count.
 type countedFile struct {
 	file *os.File
@@ -153,8 +153,8 @@ func (f *countedFile) Close() error { return f.file.Close() }
 
 // A Damage is a part of a file that cannot be read.
 type Damage struct {
-	File   string // path
-	Line   int    // number of the line of pages.jsonl, from 1; 0 in a WARC file
+	File   string // path of the file
+	Line   int    // number of the line in pages.jsonl, from 1; 0: the file is a WARC file
 	Offset int64  // position of the WARC record in its file, in bytes
 	Err    error
 }

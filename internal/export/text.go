@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// WriteJSONL writes an object for each row, one per line, in UTF-8. Empty members are left out,
-// except surt, url, time and status. It returns the number of rows that it has written.
+// WriteJSONL writes each row as a JSON object on a line of its own, in UTF-8. It leaves out
+// empty members, except surt, url, time and status. It returns the number of rows that it has
+// written.
 func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
 	enc := json.NewEncoder(out)
@@ -30,17 +31,17 @@ func WriteJSONL(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 
 // CSV are the settings of a table in CSV.
 type CSV struct {
-	// Exact writes texts as they are. Without it, an apostrophe is put before a text that a
-	// spreadsheet would take for a formula: one that begins with =, +, -, @, their full-width
-	// forms, a tab or a line end. Such texts can be dangerous, because titles and tags come
-	// from strangers, and people open CSV files in spreadsheets.
+	// Exact writes texts as they are. Without Exact, an apostrophe is put before each text that
+	// a spreadsheet would take for a formula: a text that begins with =, +, -, @, their
+	// full-width forms, a tab or a line end. Such a text can be dangerous, because titles and
+	// tags come from strangers and people open CSV files in spreadsheets.
 	Exact bool
-	// Snapshots adds SnapshotColumn before all others.
+	// Snapshots adds the column SnapshotColumn before all others.
 	Snapshots bool
 }
 
-// Write writes a line with the names of the columns, then one line for each row: RFC 4180, with
-// CR LF, in UTF-8 without a byte order mark. Invalid UTF-8 becomes U+FFFD. It returns the
+// Write writes a line with the names of the columns, and then a line for each row: RFC 4180,
+// with CR LF, in UTF-8 without a byte order mark. Invalid UTF-8 becomes U+FFFD. It returns the
 // number of rows that it has written.
 func (c CSV) Write(w io.Writer, rows iter.Seq2[*Row, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// While a goroutine writes runs, records can be added, read and sorted again, and none is lost if
-// the disk is full for a time.
+// While a goroutine writes a run, records can be added, read and sorted. If the disk is full
+// for a time, no record is lost.
 func TestRecordsAreAddedWhileARunIsWritten(t *testing.T) {
 	t.Parallel()
 	full := errors.New("full")
@@ -67,7 +67,7 @@ func TestRecordsAreAddedWhileARunIsWritten(t *testing.T) {
 	})
 }
 
-// Half of the memory is for the records that are added while the other half is written.
+// Half of the memory is for new records while the other half is written.
 func TestBothHalvesTogetherAreNoLargerThanTheMemory(t *testing.T) {
 	t.Parallel()
 	s := small(t, 10_000, 64)

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	fanIn      = 64        // sources that are merged at a time
-	readBuffer = 64 << 10  // bytes per source
-	runBuffer  = 256 << 10 // bytes for the run that is written
+	fanIn      = 64        // number of runs that are merged at once
+	readBuffer = 64 << 10  // buffer for each run that is read, in bytes
+	runBuffer  = 256 << 10 // buffer for the run that is written, in bytes
 )
 
 // spanSize is the memory for a record in addition to the bytes of key and value, in bytes.
@@ -43,28 +43,29 @@ type Sorter struct {
 
 	held  load // the records that were added last
 	n     int64
-	apart bool // a goroutine writes runs, while more records are added
+	apart bool // write runs in a goroutine, while more records are added
 
-	// full has the records that were added before those in held, and that are not yet in a run.
-	// While spilled is not nil, the goroutine of turn writes them, and uses the fields below.
+	// full has the records that were added before those in held and are not in a run yet. While
+	// spilled is not nil, the goroutine that turn has started writes them. It also uses the
+	// fields below.
 	full    load
-	spilled chan struct{} // closed when that goroutine ends
-	// Runs are in the order in which their records were added, and merging neighbours keeps
-	// this order.
+	spilled chan struct{} // closed when that goroutine ends; nil: no goroutine runs
+	// runs are in the order in which their records were added. Only neighbours are merged, so
+	// this order stays.
 	runs []run
 	out  *bufio.Writer
 }
 
-// A load has records in memory.
+// A load is a group of records in memory.
 type load struct {
-	buf   []byte // keys and values of the records
+	buf   []byte // keys and values of the records, one after the other
 	spans []span
 }
 
-// empty returns l without records, but with its memory.
+// empty returns l without records, to be filled again in the same memory.
 func (l load) empty() load { return load{l.buf[:0], l.spans[:0]} }
 
-// A span is a record in load.buf: its key, then its value.
+// A span is the position of a record in load.buf: the key, and the value after it.
 type span struct {
 	from, key, end int
 	head           uint64 // eight bytes of the key, see load.sort
@@ -74,19 +75,20 @@ type span struct {
 type run struct {
 	file  *os.File
 	size  int64 // length of the file, in bytes
-	level int   // how many times its records were merged
+	level int   // how many times the records of the run were merged
 }
 
-// New returns a Sorter with temporary files in dir; "" means the system's directory. The Sorter
-// holds at most memory bytes of records, but always at least one record. Each record counts 32
-// bytes more than it has. If memory is a megabyte or more, one half of it is filled while the other
-// half is written to a run. While the buffer for the records grows, it takes as much memory again. Merging takes 64 KiB
-// for each of 64 runs, and 256 KiB for records that were merged before they are needed; writing a
-// run takes 256 KiB. The files
-// take the bytes of the records and a few more for each record. While the largest runs are
-// merged, the files take twice as much.
+// New returns a Sorter with temporary files in dir; "": in the system's directory for them. The
+// caller must call Close.
 //
-// Close must be called.
+// The Sorter holds at most memory bytes of records, but always at least one record. Each record
+// counts 32 bytes more than its key and value. If memory is a megabyte or more, one half of it
+// is filled while the other half is written to a run. While the buffer for the records grows,
+// it takes as much memory again. Writing a run takes 256 KiB. Merging takes 64 KiB for each of
+// 64 runs, and 256 KiB for records that were merged ahead.
+//
+// The files take the bytes of the records and a few more for each record. While the largest
+// runs are merged, they take twice as much.
 func New(dir string, memory int) *Sorter {
 	s := &Sorter{dir: dir, memory: memory, fanIn: fanIn, create: func() (*os.File, error) { return temp.Create(dir, "sort") }}
 	s.apart = memory >= 1<<20
@@ -96,9 +98,9 @@ func New(dir string, memory int) *Sorter {
 // Len returns how many records were added.
 func (s *Sorter) Len() int64 { return s.n }
 
-// Add adds a record; it copies key and value. If a temporary file cannot be written, the
-// record is not added, but all earlier records stay. When there is room on the disk, Add can
-// be called again with the same record.
+// Add adds a record; it copies key and value. If a temporary file cannot be written, Add
+// returns the error without adding the record, and all earlier records stay. It can be called
+// again when there is room on the disk.
 func (s *Sorter) Add(key, value []byte) error {
 	most := s.memory
 	if s.apart {
@@ -114,8 +116,8 @@ func (s *Sorter) Add(key, value []byte) error {
 	return nil
 }
 
-// add adds a record. It doubles buf, as append does, but not beyond most bytes, except for a
-// single larger record.
+// add adds a record. It doubles buf like append does. But it does not let buf grow beyond the
+// given limit, most bytes, except for a single larger record.
 func (l *load) add(key, value []byte, most int) {
 	from := len(l.buf)
 	if need := from + len(key) + len(value); need > cap(l.buf) {
@@ -131,7 +133,7 @@ func (l *load) add(key, value []byte, most int) {
 // number of times, also after a call that ended early.
 func (s *Sorter) Each(f func(key, value []byte) error) error {
 	s.wait()
-	for len(s.runs) >= s.fanIn { // one source less than fanIn, because the records in memory are a source, too
+	for len(s.runs) >= s.fanIn { // merge one more, because the records in memory are a source, too
 		if err := s.merge(min(s.fanIn, len(s.runs)-s.fanIn+2)); err != nil {
 			return s.failed(err)
 		}
@@ -145,7 +147,7 @@ func (s *Sorter) Each(f func(key, value []byte) error) error {
 	return ahead(append(s.sources(s.runs), memory...), f)
 }
 
-// ahead is like each, but merges in a goroutine of its own.
+// ahead is like each, but merges in another goroutine while f runs.
 func ahead(all []*source, f func(key, value []byte) error) error {
 	return inorder.Each(inorder.Limits{Workers: 2, Memory: 4 * aheadSize}, func(put func(load, int64) bool) error {
 		var next load
@@ -175,13 +177,13 @@ func ahead(all []*source, f func(key, value []byte) error) error {
 	})
 }
 
-// aheadSize is the memory of records that are merged at a time, in bytes.
+// aheadSize is the size in bytes of the parts in which records are merged ahead.
 const aheadSize = 64 << 10
 
-// errNoMore says that the records that follow are not needed.
+// errNoMore stops a merge whose further records are not needed.
 var errNoMore = errors.New("no more records are needed")
 
-// Close frees the memory and removes all files. The Sorter is empty afterwards.
+// Close frees the memory and removes all files. The Sorter is then empty and can be used again.
 func (s *Sorter) Close() error {
 	s.wait()
 	runs := s.runs
@@ -189,13 +191,13 @@ func (s *Sorter) Close() error {
 	return remove(runs)
 }
 
-// failed adds the temporary directory to an error.
+// failed adds the path of the temporary directory to an error.
 func (s *Sorter) failed(err error) error {
 	return fmt.Errorf("sorting, with temporary files in %s: %w", cmp.Or(s.dir, os.TempDir()), err)
 }
 
-// sort sorts the records. Comparing keys from all over the memory would be slow, so each span
-// has a copy of eight bytes of its key: those after the common prefix of all keys.
+// sort sorts the records. Comparing keys from all over the memory would be slow. So each span
+// has a copy of eight bytes of its key: the bytes after the common prefix of all keys.
 func (l *load) sort() {
 	if len(l.spans) == 0 {
 		return
@@ -227,9 +229,9 @@ func (l *load) sort() {
 	})
 }
 
-// turn makes room for more records: it writes those in memory to a run, or starts a goroutine
-// that does so. If the run of an earlier goroutine could not be written, turn writes it now. If it
-// fails, no record is lost.
+// turn makes room for more records. It writes the records in memory to a run, or starts a
+// goroutine that does so. If an earlier goroutine could not write its run, turn writes that run
+// first. No record is lost if turn fails.
 func (s *Sorter) turn() error {
 	s.wait()
 	if len(s.full.spans) > 0 {
@@ -249,13 +251,13 @@ func (s *Sorter) turn() error {
 	s.spilled = spilled
 	go func() {
 		defer close(spilled)
-		_ = s.spill() // after an error, the next turn tries again
+		_ = s.spill() // ignore the error, because the next turn tries again
 	}()
 	return nil
 }
 
-// wait waits until the goroutine of turn has ended. If that could not write its run, the records
-// are still in full.
+// wait waits until the goroutine that turn has started ends. If it could not write its run, the
+// records are still in full.
 func (s *Sorter) wait() {
 	if s.spilled != nil {
 		<-s.spilled
@@ -334,36 +336,38 @@ func (s *Sorter) sources(runs []run) []*source {
 	return all
 }
 
-// writeRecord writes the lengths of key and value, then both.
+// writeRecord writes the lengths of key and value, and then both.
 func writeRecord(w *bufio.Writer, key, value []byte) (int, error) {
 	var size [2 * binary.MaxVarintLen64]byte
 	n := binary.PutUvarint(size[:], uint64(len(key)))
 	n += binary.PutUvarint(size[n:], uint64(len(value)))
 	w.Write(size[:n])
 	w.Write(key)
-	_, err := w.Write(value) // a bufio.Writer keeps its first error
+	_, err := w.Write(value) // errors of earlier writes are returned here, because a bufio.Writer keeps its first error
 	return n + len(key) + len(value), err
 }
 
-// A source reads the records of a run or of memory in order, and holds the next one.
+// A source reads the records of a run, or of a load in memory, in order. It holds the next
+// record.
 type source struct {
 	key, value []byte
-	order      int // position of the source, which decides between equal keys
+	order      int // position among the sources; if keys are equal, the record of the earlier source comes first
 
-	r    *bufio.Reader // nil: the records come from memory
-	left int64         // bytes of the run that are not read yet
+	r    *bufio.Reader // reads the run; nil: the records are in memory
+	left int64         // number of bytes of the run that are not read yet
 	name string
 	data []byte
 
-	load // the records in memory that are left; none of a run
+	load // the records in memory that are not read yet; empty for a run
 }
 
-// newSource reads a run from its beginning; several sources may share the file.
+// newSource returns a source that reads a run from its beginning. Several sources may share the
+// file.
 func newSource(f *os.File, size int64) *source {
 	return &source{r: bufio.NewReaderSize(io.NewSectionReader(f, 0, size), readBuffer), left: size, name: f.Name()}
 }
 
-// next advances to the next record, or returns io.EOF.
+// next reads the next record. It returns io.EOF after the last one.
 func (s *source) next() error {
 	switch {
 	case s.r != nil && s.left > 0:
@@ -413,8 +417,8 @@ func (s *source) length() (uint64, error) {
 	return 0, s.damaged(io.ErrUnexpectedEOF)
 }
 
-// damaged adds the name of the file to an error of reading it. An end in the middle of a
-// record becomes io.ErrUnexpectedEOF.
+// damaged adds the name of the file to an error of reading it. If the file ends within a
+// record, the error is io.ErrUnexpectedEOF.
 func (s *source) damaged(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
@@ -422,8 +426,8 @@ func (s *source) damaged(err error) error {
 	return fmt.Errorf("%s is not what was written: %w", s.name, err)
 }
 
-// each merges sources. Of records with equal keys, the record of the earlier source comes
-// first.
+// each merges sources, and calls f for each record in order. If keys are equal, the record of
+// the earlier source comes first.
 func each(all []*source, f func(key, value []byte) error) error {
 	open := all[:0]
 	for i, s := range all {

@@ -26,7 +26,7 @@ type record struct{ Key, Value string }
 
 func (r record) size() int { return len(r.Key) + len(r.Value) + spanSize }
 
-// small makes a Sorter that needs only a few records to reach its bounds.
+// small makes a Sorter that needs only a few records to reach its limits.
 func small(t testing.TB, memory, fanIn int) *Sorter {
 	t.Helper()
 	dir := t.TempDir()
@@ -70,7 +70,7 @@ func sorted(all []record) []record {
 	return all
 }
 
-// drawn returns n records. Some keys are equal, empty, or prefixes of others.
+// drawn returns n random records. Some keys are equal, empty, or prefixes of others.
 func drawn(random *rand.Rand, n int) []record {
 	prefix := []string{"", "com,example)/", "com,example)/a\x00"}[random.IntN(3)]
 	all := make([]record, n)
@@ -84,8 +84,8 @@ func drawn(random *rand.Rand, n int) []record {
 	return all
 }
 
-// The order is that of a stable sort in memory, however little memory there is and however few
-// runs are merged at a time.
+// The order equals the order of a stable sort in memory, for any memory and any number of runs
+// that are merged at once.
 func TestOrderIsThatOfASortInMemory(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, memory := range []int{0, 200, 1 << 20} {
@@ -102,7 +102,7 @@ func TestOrderIsThatOfASortInMemory(t *testing.T) {
 				if s.Len() != int64(n) {
 					t.Errorf("Len is %d, want %d", s.Len(), n)
 				}
-				// More records may be added later.
+				// More records may be added after sorting.
 				more := drawn(random, 9)
 				add(t, s, more...)
 				if diff := cmp.Diff(sorted(append(all, more...)), collect(t, s)); diff != "" {
@@ -113,7 +113,7 @@ func TestOrderIsThatOfASortInMemory(t *testing.T) {
 	}
 }
 
-// The caller may change a record after it was added.
+// The caller may change a record after Add.
 func TestRecordsAreCopied(t *testing.T) {
 	s := small(t, 1<<10, 2)
 	key, value := []byte("key"), []byte("value")
@@ -127,7 +127,7 @@ func TestRecordsAreCopied(t *testing.T) {
 	}
 }
 
-// A files counts the files that s makes, and how many of them are open at most.
+// A files counts the files that a Sorter makes, and the largest number of open ones.
 type files struct {
 	made []*os.File
 	most int
@@ -153,7 +153,7 @@ func (f *files) closed() (n int) {
 	return n
 }
 
-// A Sorter uses as much memory as allowed, and not more.
+// A Sorter uses all of the allowed memory, and not more.
 func TestMemoryIsBounded(t *testing.T) {
 	a, b := record{"key", "value"}, record{"other", ""}
 	for _, c := range []struct {
@@ -166,7 +166,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		{2 * a.size(), []record{a, a, a, a, a}, 2},
 		{2*a.size() + 1, []record{a, a, a, a, a}, 2},
 		{3*a.size() - 1, []record{a, a, a, a, a}, 2},
-		{0, []record{a}, 0}, // one record is always in memory
+		{0, []record{a}, 0}, // one record is always held in memory
 		{0, []record{a, b}, 1},
 		{2 * spanSize, []record{{}, {}, {}, {}}, 1},
 	} {
@@ -179,12 +179,12 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Only runs of the same size are merged, so each record is written once for each size. Files
-// are closed when they are merged.
+// Only runs of the same level are merged, so each record is written once for each level. Files
+// are closed after they are merged.
 func TestEachRecordIsWrittenOnceForEachSizeOfRun(t *testing.T) {
 	for _, c := range []struct{ fanIn, records, made, open int }{
-		{4, 4 + 1, 4, 4},             // one is in memory
-		{4, 4 + 1 + 1, 4 + 1 + 1, 5}, // the four that are merged stay open until then
+		{4, 4 + 1, 4, 4},             // one record is in memory
+		{4, 4 + 1 + 1, 4 + 1 + 1, 5}, // the four runs that are merged stay open until the end of the merge
 		{4, 16 + 1, 16 + 3, 3 + 4},
 		{4, 17 + 1, 17 + 4 + 1, 3 + 4 + 1},
 		{2, 8 + 1 + 1, 8 + 4 + 2 + 1 + 1, 1 + 1 + 2 + 1},
@@ -204,13 +204,13 @@ func TestEachRecordIsWrittenOnceForEachSizeOfRun(t *testing.T) {
 	}
 }
 
-// Before the last merge, no more runs are merged than necessary. The last merge has no more
-// sources than allowed, which includes the memory.
+// Before the last merge, no more runs are merged than necessary. The last merge has at most the
+// allowed number of sources, including the memory.
 func TestTheLastMergeIsBounded(t *testing.T) {
 	for _, c := range []struct{ fanIn, runs, made, left int }{
 		{4, 3, 0, 3},
-		{4, 4, 1, 3},     // two are merged
-		{4, 4 + 3, 2, 3}, // four runs, then two
+		{4, 4, 1, 3},     // two runs are merged
+		{4, 4 + 3, 2, 3}, // four runs are merged, and then two
 		{2, 1, 0, 1},
 		{2, 2, 1, 1},
 	} {
@@ -228,7 +228,7 @@ func TestTheLastMergeIsBounded(t *testing.T) {
 	}
 }
 
-// written returns a run of one record.
+// written returns a run with one record.
 func written(t *testing.T, s *Sorter, r record) run {
 	t.Helper()
 	one := &source{load: load{spans: []span{{key: len(r.Key), end: len(r.Key) + len(r.Value)}}, buf: []byte(r.Key + r.Value)}}
@@ -239,7 +239,8 @@ func written(t *testing.T, s *Sorter, r record) run {
 	return made
 }
 
-// Each ends when f returns an error, and returns it. The next Each begins at the first record.
+// Each stops when f returns an error, and returns it. The next Each begins again at the first
+// record.
 func TestEachEndsEarly(t *testing.T) {
 	s := small(t, 0, 3)
 	all := []record{{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}}
@@ -262,8 +263,8 @@ func TestEachEndsEarly(t *testing.T) {
 	}
 }
 
-// If a disk is full or missing, nothing is lost: after there is room, the same records can be
-// added and are in order.
+// If the disk is full or missing, no record is lost. When there is room again, the same record
+// can be added, and all records are in order.
 func TestAFullDiskLosesNothing(t *testing.T) {
 	full := func(t *testing.T) (*os.File, error) { return os.OpenFile(devtest.Device(t, "full"), os.O_RDWR, 0) }
 	readOnly := func(t *testing.T) (*os.File, error) { return os.Open(os.Args[0]) }
@@ -286,7 +287,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 				failures := 0
 				for i := range 6 {
 					r := record{fmt.Sprint(i * 5 % 6), value}
-					// Each of the writes of an Add fails once.
+					// Make each of the writes of an Add fail once.
 					for fail := 1; ; fail++ {
 						calls := 0
 						s.create = func() (*os.File, error) {
@@ -324,7 +325,7 @@ func TestAFullDiskLosesNothing(t *testing.T) {
 	}
 }
 
-// The last merge needs room, too.
+// The last merge needs room on the disk, too.
 func TestAFullDiskAtTheEnd(t *testing.T) {
 	s := small(t, 0, 2)
 	all := []record{{"c", ""}, {"b", ""}, {"a", ""}}
@@ -341,7 +342,7 @@ func TestAFullDiskAtTheEnd(t *testing.T) {
 	}
 }
 
-// If no directory is given, an error names that of the system.
+// If no directory was given, errors have the path of the system's directory.
 func TestErrorsNameTheDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	for _, variable := range []string{"TMPDIR", "TMP", "TEMP"} {
@@ -355,8 +356,7 @@ func TestErrorsNameTheDirectory(t *testing.T) {
 	}
 }
 
-// A file that is not what was written is an error that names the file, whichever part of it is
-// read.
+// If any part of a temporary file is damaged, the error has the name of the file.
 func TestDamagedRuns(t *testing.T) {
 	for name, damage := range map[string]func(*os.File) error{
 		"empty":        func(f *os.File) error { return f.Truncate(0) },
@@ -378,7 +378,7 @@ func TestDamagedRuns(t *testing.T) {
 			t.Errorf("%s: %v, want one that names the file", name, err)
 		}
 	}
-	// The second of two records in a run.
+	// the second of two records in a run
 	s := small(t, 2*spanSize+100, 3)
 	made := new(files).of(s)
 	add(t, s, record{"a", "v"}, record{"b", "v"}, record{"c", strings.Repeat("v", 100)})
@@ -390,7 +390,7 @@ func TestDamagedRuns(t *testing.T) {
 	if !errors.Is(err, io.ErrUnexpectedEOF) || n != 1 {
 		t.Errorf("%d records, %v", n, err)
 	}
-	// While runs are merged.
+	// while runs are merged
 	s = small(t, 0, 2)
 	made = new(files).of(s)
 	add(t, s, record{"a", "v"}, record{"b", "v"}, record{"c", "v"})
@@ -402,7 +402,7 @@ func TestDamagedRuns(t *testing.T) {
 	}
 }
 
-// A Sorter that was closed is empty, and can be used again.
+// A closed Sorter is empty and can be used again.
 func TestClose(t *testing.T) {
 	s := small(t, 0, 2)
 	made := new(files).of(s)
@@ -426,7 +426,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// runOf makes a run from bytes.
+// runOf makes a run of the given bytes.
 func runOf(t testing.TB, raw []byte) *source {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "run"))
@@ -478,15 +478,15 @@ func TestRecordsOfARun(t *testing.T) {
 			t.Errorf("%x: %v, want an error that names %s", raw, err, run.name)
 		}
 	}
-	// The maximum length, in an encoding that the writer does not use.
+	// The largest length, in a longer encoding than the writer uses.
 	run = runOf(t, append(append(bytes.Repeat([]byte{0x80}, 8), 0), 1, 'v'))
 	if err := run.next(); err != nil || len(run.key) != 0 || string(run.value) != "v" {
 		t.Errorf("%q, %q, %v", run.key, run.value, err)
 	}
 }
 
-// Bytes that are not a run cause an error, and never a panic. What was read is the same after
-// it is written again.
+// Bytes that are not a run cause an error and no panic. If records can be read, writing and
+// reading them again returns the same records.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte{1, 2, 'k', 'v', 'v', 0, 0})
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 1})
@@ -538,7 +538,7 @@ func BenchmarkSorter(b *testing.B) {
 	}
 }
 
-// The buffer does not grow beyond the allowed memory.
+// The buffer for records does not grow beyond the allowed memory.
 func TestTheBufferIsNoLargerThanTheMemory(t *testing.T) {
 	s := small(t, 10_000, 64)
 	for range 1000 {

@@ -1,5 +1,5 @@
 // Package identity says how a crawler names itself in its requests: the User-Agent and From
-// fields, which names and contacts it must not have, and signatures with the directory of their
+// fields, the allowed names and contacts, and signatures together with the directory of their
 // keys.
 package identity
 
@@ -22,23 +22,23 @@ const Version = "0.1.0"
 type Identity struct {
 	Token   string // product token (RFC 9309, section 2.2.1)
 	Contact string // an http(s) URL, or an e-mail address
-	Mail    string // an e-mail address in addition, if Contact is a URL; may be empty
+	Mail    string // a further e-mail address, if Contact is a URL; may be empty
 }
 
-// An Error names the field that is not valid, of an Identity or of options with one, and says how
-// to correct it.
+// An Error names the invalid field of an Identity, or of options that have one, and says how to
+// correct it.
 type Error struct {
 	Field  string
 	Reason string
-	Err    error // the cause, or nil
+	Err    error // the cause; may be nil
 }
 
 func (e *Error) Error() string { return e.Field + ": " + e.Reason }
 
-// Unwrap returns the cause.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Check returns why id cannot be used, or nil.
+// Check returns an *Error that says why id cannot be used, or nil if it can.
 func (id Identity) Check() *Error {
 	if id.Token == "" {
 		return &Error{Field: "Token", Reason: `is empty: give the crawler a name of its own, such as "titlebot"`}
@@ -73,7 +73,7 @@ func isReserved(host string) bool {
 	})
 }
 
-// unreachable returns why site owners cannot reach a host, or "" if they can.
+// unreachable returns the reason why site owners cannot reach a host, or "" if they can.
 func unreachable(host string) string {
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	switch reserved := isReserved(host); {
@@ -89,8 +89,8 @@ func unreachable(host string) string {
 	return ""
 }
 
-// CheckReach returns an error if site owners cannot reach one of the contacts of id, such as an
-// address at example.com. The error names that contact. If they can reach all, it is nil.
+// CheckReach returns an *Error about the first contact of id that site owners cannot reach,
+// such as an address at example.com. It returns nil if they can reach all contacts.
 func (id Identity) CheckReach() *Error {
 	for _, c := range []struct{ field, contact string }{{"Contact", id.Contact}, {"Mail", id.Mail}} {
 		text, ok := contactURL(c.contact)
@@ -137,8 +137,8 @@ func (id Identity) From() string {
 
 const mailto = "mailto:"
 
-// contactURL returns the contact as a URL: mailto: for a mail address. It returns false for a
-// contact with characters that would end the comment of the User-Agent field.
+// contactURL returns the contact as a URL, which begins with mailto: for an e-mail address. ok
+// is false if the contact has characters that would end the comment in the User-Agent field.
 func contactURL(contact string) (string, bool) {
 	if strings.ContainsFunc(contact, func(r rune) bool { return r <= ' ' || r > '~' || r == '(' || r == ')' }) {
 		return "", false

@@ -27,14 +27,14 @@ type Directory struct {
 type Key struct {
 	Type      string  `json:"kty"`
 	Curve     string  `json:"crv,omitempty"`
-	ID        string  `json:"kid,omitempty"` // the thumbprint
+	ID        string  `json:"kid,omitempty"` // thumbprint of the key
 	X         string  `json:"x,omitempty"`
 	Use       string  `json:"use,omitempty"`
-	NotBefore float64 `json:"nbf,omitempty"` // seconds since 1970; 0: no limit
-	Expires   float64 `json:"exp,omitempty"` // seconds since 1970; 0: no limit
+	NotBefore float64 `json:"nbf,omitempty"` // time from which the key is valid, in seconds since 1970; 0: no limit
+	Expires   float64 `json:"exp,omitempty"` // time until which the key is valid, in seconds since 1970; 0: no limit
 }
 
-// PublicKey returns the form that a key has in a Directory.
+// PublicKey returns key in the form of a Directory.
 func PublicKey(key ed25519.PublicKey) Key {
 	return Key{Type: "OKP", Curve: "Ed25519", ID: Thumbprint(key), X: base64.RawURLEncoding.EncodeToString(key), Use: "sig"}
 }
@@ -46,7 +46,7 @@ func Thumbprint(key ed25519.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// ParseDirectory reads a key directory.
+// ParseDirectory parses the JSON of a key directory.
 func ParseDirectory(text []byte) (d Directory, err error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		return d, fmt.Errorf("it is no JSON Web Key Set: %w", err)
@@ -57,7 +57,8 @@ func ParseDirectory(text []byte) (d Directory, err error) {
 	return d, nil
 }
 
-// Has returns an error if a server that reads d at the time now cannot check signatures of key.
+// Has returns an error if a server that has fetched d at the time now cannot check signatures
+// by key.
 func (d Directory) Has(key ed25519.PublicKey, now time.Time) error {
 	want := PublicKey(key)
 	for _, k := range d.Keys {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// lifetime is the time from the creation of a signature to its end. A signature is made just
-// before its request is sent, so this time only has to cover the way to the server, and the
-// difference between the clocks.
+// lifetime is how long a signature is valid. A signature is made just before its request is
+// sent. So its lifetime only has to cover the way to the server, and the difference between the
+// clocks.
 const lifetime = time.Minute
 
 // label is the name of the signature in the fields Signature-Input and Signature. The field
@@ -52,25 +52,25 @@ func CheckAgent(agent string) (string, error) {
 	case err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "":
 		return "", fmt.Errorf("%q is no https URL of a key directory, such as https://example.org", agent)
 	case strings.ContainsFunc(agent, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }):
-		return "", fmt.Errorf("%q has a character that a URL must escape", agent) // RFC 9651, section 4.1.6
+		return "", fmt.Errorf("%q has a character that a URL must escape", agent) // RFC 9651, section 4.1.6, allows no such character in a string
 	case strings.TrimRight(u.Path, "/") == "" && u.RawQuery == "" && !u.ForceQuery:
 		return "https://" + u.Host + DirectoryPath, nil
 	}
 	return agent, nil
 }
 
-// Sign sets the fields Signature-Agent, Signature-Input and Signature in the header of a request
-// to an authority: a host, with the port if it is not the usual one (RFC 9421, section 2.2.3).
-// The signature is valid for a minute from now, and only for that authority. Each signature has a
-// new nonce.
+// Sign sets the fields Signature-Agent, Signature-Input and Signature in the header of a
+// request to authority: the host, with the port if that is not the default (RFC 9421, section
+// 2.2.3). The signature is valid for a minute from now, and only for that authority. Each
+// signature has a new nonce.
 func (s *Signer) Sign(header http.Header, authority string, now time.Time) {
 	nonce := make([]byte, 64)
-	rand.Read(nonce) // never fails
+	rand.Read(nonce) // rand.Read never fails
 	s.sign(header, label, authority, now, now.Add(lifetime), base64.StdEncoding.EncodeToString(nonce))
 }
 
-// sign is Sign with all that a test vector sets. The order of the parameters is that of the test
-// vectors in the draft.
+// sign is like Sign, with all values that the test vectors set. The parameters have the order
+// of the test vectors in the draft.
 func (s *Signer) sign(header http.Header, label, authority string, created, expires time.Time, nonce string) {
 	member := `"signature-agent";key="` + label + `"`
 	params := `("@authority" ` + member + `);created=` + strconv.FormatInt(created.Unix(), 10) + `;keyid="` + s.keyid +

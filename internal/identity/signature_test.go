@@ -27,8 +27,8 @@ func keyOfTest(t *testing.T) ed25519.PrivateKey {
 	return key.(ed25519.PrivateKey)
 }
 
-// The test vectors with the field Signature-Agent as a dictionary: that of
-// draft-ietf-webbotauth-httpsig-protocol-01 ("EdDSA Using Curve edwards25519"), and the one in
+// The test vectors in which the field Signature-Agent is a dictionary: one is in
+// draft-ietf-webbotauth-httpsig-protocol-01 ("EdDSA Using Curve edwards25519"), the other in
 // the file web_bot_auth_architecture_v2.json, to which the draft refers.
 func TestTheTestVectorsOfTheDraft(t *testing.T) {
 	t.Parallel()
@@ -52,7 +52,8 @@ func TestTheTestVectorsOfTheDraft(t *testing.T) {
 	}
 }
 
-// The thumbprints of RFC 8037, appendix A.3, and of test-key-ed25519.
+// Thumbprint returns the thumbprint in RFC 8037, appendix A.3, and the known thumbprint of
+// test-key-ed25519.
 func TestThumbprints(t *testing.T) {
 	t.Parallel()
 	for x, want := range map[string]string{
@@ -69,7 +70,7 @@ func TestThumbprints(t *testing.T) {
 	}
 }
 
-// Two signatures for the same authority differ in their nonce of 64 bytes, and are valid for a
+// Two signatures for the same authority have different nonces of 64 bytes. Each is valid for a
 // minute.
 func TestEachSignatureHasItsOwnNonce(t *testing.T) {
 	t.Parallel()
@@ -156,8 +157,8 @@ func TestWhatAKeyDirectoryHas(t *testing.T) {
 	}
 }
 
-// A directory is written as in the draft ("Signed Directory Response"), and its place and media
-// type are those that the draft registers.
+// A directory has the form in the draft ("Signed Directory Response"). Its path and media type
+// are those that the draft registers.
 func TestADirectoryIsThatOfTheDraft(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(Directory{[]Key{PublicKey(keyOfTest(t).Public().(ed25519.PublicKey))}})

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limits of what Each holds.
+// Limits bound what Each uses.
 type Limits struct {
-	Workers int   // goroutines that work; 0: GOMAXPROCS
-	Memory  int64 // the largest sum of the sizes of items that were put and not yet used
+	Workers int   // number of goroutines that work; 0: GOMAXPROCS
+	Memory  int64 // largest sum of the sizes of items that were put and not used yet, in bytes
 }
 
 func (l Limits) workers() int {
@@ -23,16 +23,16 @@ func (l Limits) workers() int {
 }
 
 // Each calls work for each item, in several goroutines, and then use with the result, in the
-// order of the items. produce calls put for each item, with the size of the item and its result
-// in bytes, and returns when put returns false. A single item may be larger than l.Memory; it is
-// then the only one that Each holds.
+// order of the items. produce calls put for each item, with the size in bytes of the item and
+// its result. When put returns false, produce must return. A single item may be larger than
+// l.Memory; Each then holds no other item.
 //
-// The calls of use are made by the goroutine that has called Each, one after the other. Those of
-// produce and work are made by other goroutines, which have ended when Each returns. With one
-// worker there are no other goroutines, and all calls are made one after the other.
+// use is called by the goroutine that has called Each. produce and work are called by other
+// goroutines, which have ended when Each returns. With one worker there are no other
+// goroutines, and all calls are made one after the other.
 //
-// Each returns the first error of use, after which it calls neither work nor use. Otherwise it
-// returns the error of produce, after all items that were put are used.
+// If use returns an error, Each calls neither work nor use any more, and returns the error.
+// Otherwise it uses all items that were put, and then returns the error of produce.
 func Each[T, R any](l Limits, produce func(put func(item T, size int64) bool) error, work func(T) R, use func(R) error) error {
 	workers := l.workers()
 	if workers == 1 {
@@ -55,7 +55,8 @@ func Each[T, R any](l Limits, produce func(put func(item T, size int64) bool) er
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	free := semaphore.NewWeighted(l.Memory)
-	// A job is in both channels: the workers take it from one, and this goroutine from the other.
+	// Each job is in both channels: a worker takes it from todo, and this goroutine takes it
+	// from order.
 	todo, order := make(chan *job, workers), make(chan *job, 2*workers)
 	var running sync.WaitGroup
 	var produced error
@@ -98,5 +99,5 @@ func Each[T, R any](l Limits, produce func(put func(item T, size int64) bool) er
 	return produced
 }
 
-// Alone reports whether Each makes all calls one after the other.
+// Alone reports whether Each works without other goroutines.
 func (l Limits) Alone() bool { return l.workers() == 1 }

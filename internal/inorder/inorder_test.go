@@ -16,7 +16,8 @@ import (
 // TestMain fails if a test leaves a goroutine running.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// With any number of workers, any memory, and an error at any place, Each does the same as a loop.
+// Each returns the same as a loop, with any number of workers, any memory, and an error at any
+// place.
 func TestEachIsALoop(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -79,7 +80,7 @@ func TestEachIsALoop(t *testing.T) {
 	})
 }
 
-// The workers work at the same time.
+// The workers run at the same time.
 func TestWorkersWorkTogether(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

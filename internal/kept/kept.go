@@ -1,5 +1,5 @@
-// Package kept reads what a crawl has stored about itself: the settings of its last run, those of
-// single sites, and the roots of its scope.
+// Package kept reads what a crawl has stored about itself: the settings of its last run, the
+// settings of single sites, and the roots of its scope.
 package kept
 
 import (
@@ -13,15 +13,14 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// KeyAsked is the key under which the options of the last run are stored.
+// KeyAsked is the key in the state under which the options of the last run are stored.
 const KeyAsked = processes.HistoryKey
 
 // An Identity is a crawler.Identity.
 type Identity struct{ Token, Contact, Mail string }
 
-// LastRun returns the identity and the settings of the last run of a crawl. The map has the name of
-// each setting and its text (see Setting.String). ok is false for a directory in which no run has
-// begun.
+// LastRun returns the identity and the settings of the last run of a crawl. settings has the
+// text of each setting (see Setting.String), by name. ok is false if no run has begun.
 func LastRun(from store.Values) (id Identity, settings map[string]string, ok bool, err error) {
 	var last struct {
 		Identity Identity
@@ -31,7 +30,7 @@ func LastRun(from store.Values) (id Identity, settings map[string]string, ok boo
 	return last.Identity, last.Settings, ok, err
 }
 
-// Asked is like LastRun, but if no run has begun, the error is a *store.NotBegunError. A run stores
+// Asked is like LastRun, but returns a *store.NotBegunError if no run has begun. A run stores
 // its options before its first request.
 func Asked(r *store.Reader) (Identity, map[string]string, error) {
 	id, settings, ok, err := LastRun(r)
@@ -41,9 +40,9 @@ func Asked(r *store.Reader) (Identity, map[string]string, error) {
 	return id, settings, err
 }
 
-// Restore sets all settings from the texts of the last run, except those of connections
+// Restore sets all settings from their texts in the last run, except settings of connections
 // (setting.GroupWire). It returns the settings whose values have no text form, such as a scope
-// that is a function of the program: they keep their values.
+// that is a function of the program. These settings are not changed.
 func Restore(all []setting.Setting, texts map[string]string) (untold []setting.Setting) {
 	for _, set := range all {
 		text, known := texts[set.Name]
@@ -57,11 +56,11 @@ func Restore(all []setting.Setting, texts map[string]string) (untold []setting.S
 	return untold
 }
 
-// lists are the names of settings that are lists: String returns all elements in one text, and
+// lists has the names of settings that are lists. String returns all elements as one text, and
 // Set takes one element at a time.
 var lists = []string{"alias"}
 
-// restore sets a setting from a text that its method String has returned.
+// restore sets a setting from the text that its method String has returned.
 func restore(s setting.Setting, text string) error {
 	if !slices.Contains(lists, s.Name) {
 		return s.Set(text)
@@ -74,12 +73,13 @@ func restore(s setting.Setting, text string) error {
 	return nil
 }
 
-// KeyRoot is the prefix of the keys with the URLs at which redirects of a seed have ended.
+// KeyRoot is the prefix of the keys in the state under which URLs are stored to which seeds
+// have redirected.
 const KeyRoot = "root "
 
-// Roots iterates over the roots of the scope that a crawl has stored. Such a root is a URL at
-// which redirects of a seed have ended. A stored text that is not a URL is left out. If the
-// directory cannot be read, the last pair has the error. The body of the loop may use from.
+// Roots iterates over the stored roots of the scope: the URLs to which seeds have redirected.
+// It skips a stored text that is not a URL. If the state cannot be read, the last pair has the
+// error. The body of the loop may use from.
 func Roots(from store.Values) iter.Seq2[frontier.URL, error] {
 	return func(yield func(frontier.URL, error) bool) {
 		for raw, err := range from.Keys(KeyRoot) {

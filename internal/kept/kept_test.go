@@ -7,7 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The settings of a site replace those of the crawl; a longer pause of the crawl stays.
+// The settings of a site replace those of the crawl, except that a longer pause of the crawl
+// stays.
 func TestASiteHasItsOwnSettings(t *testing.T) {
 	usual := Site{Delay: 2 * time.Second, Max: frontier.Spent{Pages: 10, Bytes: 20, Time: 30}}
 	own := []Own{
@@ -28,7 +29,7 @@ func TestASiteHasItsOwnSettings(t *testing.T) {
 	}
 }
 
-// A budget that is used up is named with its value.
+// Over returns the setting of a budget that is used up, with its value.
 func TestABudgetThatIsUsedUpIsNamed(t *testing.T) {
 	s := Site{Max: frontier.Spent{Pages: 10_000, Bytes: 2000, Time: time.Minute}}
 	for want, spent := range map[string]frontier.Spent{

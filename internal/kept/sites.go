@@ -12,26 +12,27 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Site has the settings that apply to one site: each is the setting that the site has of its
-// own, or else that of the crawl.
+// A Site has the settings that apply to one site: its own settings, and the crawl's settings
+// for all others.
 type Site struct {
 	Policy robots.Policy
-	Delay  time.Duration  // least pause between two requests, if the site does not require a longer one; 0: none
-	Max    frontier.Spent // the budget of the site; 0: no limit
-	Own    []Own          // the settings that only this site has, sorted by name
-	Reason string         // why it has them: crawler.SiteOptions.Reason
+	Delay  time.Duration  // least pause between two requests, unless the site requires a longer one; 0: none
+	Max    frontier.Spent // budget of the site; 0: no limit
+	Own    []Own          // settings that only this site has, sorted by name
+	Reason string         // why the site has its own settings: crawler.SiteOptions.Reason
 }
 
-// An Own is a setting that one site has of its own. Value is in the form of Setting.String, with
-// two exceptions: for the setting "header" it is the names of the fields, for "scope" it is empty.
+// An Own is one setting that a site has of its own. Value has the form of Setting.String, with
+// two exceptions: for the setting "header" it has only the names of the fields, and for "scope"
+// it is empty.
 type Own struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Wider bool   `json:"wider,omitempty"` // the setting allows more requests than for other sites
+	Wider bool   `json:"wider,omitempty"` // the setting allows more requests than other sites get
 }
 
-// With returns a copy of s in which the settings in own replace those of the crawl. Settings
-// with unknown names are ignored. The error says which value is invalid.
+// With returns a copy of s in which the settings in own replace those of the crawl. It ignores
+// settings with unknown names. If a value is invalid, it returns an error about it.
 func (s Site) With(own []Own, reason string) (Site, error) {
 	s.Own, s.Reason = own, reason
 	for _, one := range own {
@@ -65,8 +66,8 @@ func (s Site) With(own []Own, reason string) (Site, error) {
 	return s, nil
 }
 
-// Over returns which budget of s is used up by what a site has spent. The result is the name
-// and the value of the setting, or "" if no budget is used up.
+// Over returns the name and the value of the setting whose budget is used up, when a site has
+// spent the given amounts. It returns "" if no budget is used up.
 func (s *Site) Over(spent frontier.Spent) string {
 	switch m := s.Max; {
 	case m.Pages > 0 && spent.Pages >= m.Pages:
@@ -79,20 +80,20 @@ func (s *Site) Over(spent frontier.Spent) string {
 	return ""
 }
 
-// An OfSite has the settings that are stored for a site, under KeySite and the site: those that it
-// had of its own at the last request to it.
+// An OfSite has the stored settings of a site: those that it had of its own at its last
+// request. It is stored under the key KeySite with the name of the site.
 type OfSite struct {
 	Own    []Own  `json:"own,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// KeySite is the prefix of the keys under which OfSite values are stored.
+// KeySite is the prefix of the keys in the state under which OfSite values are stored.
 const KeySite = "site "
 
 // None reports whether the site had no settings of its own.
 func (s *OfSite) None() bool { return len(s.Own) == 0 && s.Reason == "" }
 
-// Any reports whether a crawl stores settings of any site.
+// Any reports whether a crawl has stored settings for any site.
 func Any(from store.Values) (bool, error) {
 	for _, err := range from.Keys(KeySite) {
 		return err == nil, err
@@ -100,14 +101,14 @@ func Any(from store.Values) (bool, error) {
 	return false, nil
 }
 
-// Sites reads the settings that a crawl has stored for single sites.
+// Sites reads the stored settings of single sites.
 type Sites struct {
 	usual Site
-	from  store.Values // nil: no site has settings of its own
+	from  store.Values // the values of the crawl; nil: no site has settings of its own
 }
 
-// ReadSites returns the Sites of a crawl. The sites without settings of their own have the usual
-// ones: those of the last run.
+// ReadSites returns the Sites of a crawl. usual has the settings of the last run, which apply
+// to sites without settings of their own.
 func ReadSites(from store.Values, usual Site) (Sites, error) {
 	s := Sites{usual: usual}
 	any, err := Any(from)
@@ -117,8 +118,8 @@ func ReadSites(from store.Values, usual Site) (Sites, error) {
 	return s, err
 }
 
-// Of returns the settings that applied to a site at the time of the last request to it. If the
-// site has no settings of its own, they are those of the last run.
+// Of returns the settings of a site at the time of its last request. If the site has none of
+// its own, these are the settings of the last run.
 func (s *Sites) Of(site frontier.Site) (Site, error) {
 	if s.from == nil {
 		return s.usual, nil
@@ -130,8 +131,8 @@ func (s *Sites) Of(site frontier.Site) (Site, error) {
 	return s.usual.With(kept.Own, kept.Reason)
 }
 
-// Sites iterates over the sites that have settings of their own, in byte order; Of returns the
-// settings of each. If the directory cannot be read, the last pair has the error.
+// Sites iterates over the sites that have settings of their own, in byte order. Of returns the
+// settings of each. If the state cannot be read, the last pair has the error.
 func (s *Sites) Sites() iter.Seq2[frontier.Site, error] {
 	return func(yield func(frontier.Site, error) bool) {
 		if s.from == nil {

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	blockSize = 64 << 10 // bytes of lines, from which on a block is full
-	memory    = 24 << 20 // bytes of all blocks together, and of what is made of them
+	blockSize = 64 << 10 // size in bytes at which a block is full
+	memory    = 24 << 20 // memory of all blocks together and of their values, in bytes
 )
 
-// A Block has some lines of a file that follow each other.
+// A Block has some consecutive lines of a file.
 type Block[V any] struct {
 	First int64 // number of the first line, from 1
-	Value V     // what was made of the lines
+	Value V     // result of work for the lines of the block
 
 	text  []byte
 	lines []line
 }
 
 type line struct {
-	end  int // where it ends in the text of the block
+	end  int // where the line ends in the text of the block
 	err  error
 	torn bool
 }
@@ -31,12 +31,12 @@ type line struct {
 // A Line is a line of a file.
 type Line struct {
 	N    int64
-	Text []byte // without its newline
-	Err  error  // ErrLong if the line was skipped, or else nil
+	Text []byte // the line without its newline
+	Err  error  // ErrLong if the line was skipped because it is too long, otherwise nil
 	Torn bool   // the line had no newline
 }
 
-// Each calls f for each line, until f returns an error.
+// Each calls f for each line. It stops at the first error of f and returns it.
 func (b *Block[V]) Each(f func(Line) error) error {
 	at := 0
 	for i, l := range b.lines {
@@ -48,18 +48,18 @@ func (b *Block[V]) Each(f func(Line) error) error {
 	return nil
 }
 
-// A Split says how InOrder splits its work. The zero value is what most callers want.
+// A Split says how InOrder divides its work. The zero value is what most callers want.
 type Split struct {
-	Workers int // goroutines that work; 0: GOMAXPROCS
-	Block   int // bytes of lines, from which on a block is full; 0: 64 KiB
+	Workers int // number of goroutines that work; 0: GOMAXPROCS
+	Block   int // size in bytes at which a block is full; 0: 64 KiB
 }
 
-// InOrder reads the lines that r returns from now on, as blocks. It calls work for each block, in
-// several goroutines, and then use, in the order of the file, in the goroutine that has called
-// InOrder. The blocks take 24 MiB, or more if a single line does.
+// InOrder reads the remaining lines of r in blocks. It calls work for each block, in several
+// goroutines, and then use, in the order of the file, in the goroutine that has called InOrder.
+// The blocks take 24 MiB, or more if a single line is longer.
 //
-// InOrder returns the first error of use, or else the error of ctx or of r, after the lines before
-// the error were used.
+// If use returns an error, InOrder returns it. Otherwise it uses all lines before the first
+// error of ctx or r, and returns that error.
 func InOrder[V any](ctx context.Context, r *Reader, split Split, work func(*Block[V]), use func(*Block[V]) error) error {
 	return inorder.Each(inorder.Limits{Workers: split.Workers, Memory: memory}, func(put func(*Block[V], int64) bool) error {
 		most := int64(3 * cmp.Or(split.Block, blockSize))
@@ -93,5 +93,5 @@ func InOrder[V any](ctx context.Context, r *Reader, split Split, work func(*Bloc
 	}, use)
 }
 
-// size returns the memory for the block and what is made of it, in bytes.
+// size returns the memory that the block and its value need, in bytes.
 func (b *Block[V]) size() int64 { return 3*int64(len(b.text)) + 100*int64(len(b.lines)) }

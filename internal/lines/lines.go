@@ -1,5 +1,5 @@
 // Package lines reads files of lines that may be damaged. A damaged file may have a large part
-// of zero bytes, which looks like one very long line, so lines have a maximum length.
+// of zero bytes, which looks like one very long line. So the length of a line is limited.
 package lines
 
 import (
@@ -9,41 +9,41 @@ import (
 	"io"
 )
 
-// Max is the maximum length of a line, without the body of a page, in bytes. No line that a
-// crawl writes is longer.
+// Max is the largest length of a line without the body of a page, in bytes. A crawl never
+// writes a longer line.
 const Max = 8 << 20
 
-// MaxBody is the maximum length of a line with the body of a page, in bytes. JSON may need six
-// bytes for one of the body.
+// MaxBody is the largest length of a line with the body of a page, in bytes. JSON may need six
+// bytes for one byte of the body.
 const MaxBody = 128 << 20
 
-// ErrLong is the error for a line that is longer than the maximum. Such a line is skipped.
+// ErrLong is the error for a line that is too long. The line is skipped.
 var ErrLong = fmt.Errorf("the line is longer than %d bytes, the body of a page not counted", Max)
 
-// A Reader reads lines. It needs at most Max bytes of memory, and twice as much while the
-// buffer grows.
+// A Reader reads lines. It needs at most twice as many bytes of memory as the largest length of
+// a line.
 type Reader struct {
 	r      *bufio.Reader
 	line   []byte
 	torn   bool
-	bodies bool // leave out bodies, as NewPageReader says
-	most   int  // the maximum length of a line, in bytes
+	bodies bool // leave out the bodies of pages, see NewPageReader
+	most   int  // largest length of a line, in bytes
 }
 
 // NewReader returns a Reader that returns lines unchanged.
 func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, 64<<10), most: Max} }
 
-// NewPageReader returns a Reader of JSON lines that empties the strings of the members body
-// and base64. Most of the file is in these strings, which are as large as pages can be, and
-// they are not needed.
+// NewPageReader returns a Reader of JSON lines that replaces the values of the members body and
+// base64 by empty strings. Most of the file is in these values, which are as large as pages can
+// be, and the callers do not need them.
 func NewPageReader(r io.Reader) *Reader {
 	l := NewReader(r)
 	l.bodies = true
 	return l
 }
 
-// NewBodyReader returns a Reader of JSON lines that may have the bodies of pages. The maximum
-// length of a line is MaxBody.
+// NewBodyReader returns a Reader of JSON lines that may have the bodies of pages. A line may
+// have MaxBody bytes.
 func NewBodyReader(r io.Reader) *Reader {
 	l := NewReader(r)
 	l.most = MaxBody
@@ -54,7 +54,7 @@ func NewBodyReader(r io.Reader) *Reader {
 func (l *Reader) Torn() bool { return l.torn }
 
 // Next returns the next line, without its newline. The line is valid until the next call. The
-// error is ErrLong for a line that was skipped, and io.EOF at the end.
+// error is ErrLong if a line was skipped because it is too long, and io.EOF at the end.
 func (l *Reader) Next() ([]byte, error) {
 	l.line = l.line[:0]
 	var scan bodyScanner
@@ -92,17 +92,17 @@ func (l *Reader) Next() ([]byte, error) {
 	}
 }
 
-// A bodyScanner scans JSON for the values of members of the outermost object.
+// A bodyScanner scans JSON for the members body and base64 of the outermost object.
 type bodyScanner struct {
 	depth   int
 	value   bool   // the position is in the outermost object, after the colon of a member
 	text    bool   // the position is in a string
 	escaped bool   // the position is after a backslash
-	drop    bool   // the string is to be dropped
-	name    []byte // name of the member, up to the length of "base64"
+	drop    bool   // the string is one that is dropped
+	name    []byte // name of the member, cut to the length of "base64"
 }
 
-// step returns how many bytes at the beginning of b are either all kept or all dropped, and
+// step returns the number of bytes at the beginning of b that are all kept or all dropped, and
 // whether they are kept.
 func (s *bodyScanner) step(b []byte) (n int, keep bool) {
 	if s.drop {
@@ -134,7 +134,7 @@ func (s *bodyScanner) step(b []byte) (n int, keep bool) {
 		switch c {
 		case '"':
 			if s.depth == 1 && s.value && (string(s.name) == "body" || string(s.name) == "base64") {
-				// The closing quotation mark is kept, and ends the string.
+				// Keep the closing quotation mark, which ends the string.
 				s.drop, s.text = true, true
 				return n, true
 			}

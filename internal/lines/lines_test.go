@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// all returns all lines. A skipped line is "long", and a line without an end has a mark.
+// all returns all lines. "long" stands for a skipped line, and a line without a newline gets a
+// mark.
 func all(t *testing.T, r *Reader) (lines []string) {
 	t.Helper()
 	for {
@@ -78,7 +79,7 @@ func TestPagesWithoutBodies(t *testing.T) {
 	}
 }
 
-// The result does not depend on where a buffer ends: in a name, in a body, or after a
+// The result does not depend on where a buffer ends, such as in a name, in a body, or after a
 // backslash.
 func TestABodyMayLieAcrossTheEndOfABuffer(t *testing.T) {
 	const head = `{"a":"`
@@ -96,7 +97,7 @@ func TestABodyMayLieAcrossTheEndOfABuffer(t *testing.T) {
 	}
 }
 
-// A hole reads as zeros.
+// A hole is a reader that returns zero bytes.
 type hole struct{}
 
 func (hole) Read(p []byte) (int, error) {

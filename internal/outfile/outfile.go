@@ -1,7 +1,7 @@
-// Package outfile writes output files. Each file gets its name only when it is complete. Until
-// then, an earlier file with that name does not change. If the name is that of a device or a
-// named pipe, the output is written into it, and it is never replaced. If the name is that of a
-// symbolic link, the target of the link is replaced, and not the link.
+// Package outfile writes output files. A file gets its name only when it is complete. Until
+// then, an earlier file with that name does not change. If the name belongs to a device or a
+// named pipe, the output is written into it, and it is not replaced. If the name is a symbolic
+// link, the target of the link is replaced, and the link stays.
 package outfile
 
 import (
@@ -14,20 +14,20 @@ import (
 	"syscall"
 )
 
-// maxLinks is how many symbolic links are followed from one name, as in Linux.
+// maxLinks is how many symbolic links are followed for one name. Linux has the same limit.
 const maxLinks = 40
 
-// A File is an output that is being written. It is a temporary file in the directory of the
-// output, whose name the method Name returns, unless the output is written in place.
+// A File is an output that is being written. Unless it is written in place, it is a temporary
+// file in the directory of the output, and Name returns the temporary name.
 type File struct {
 	*os.File
-	path   string // path of the output, without symbolic links; empty if the output is written in place
+	path   string // path of the output, without symbolic links; empty: the output is written in place
 	closed bool
 }
 
 // Create begins the output at path, for writing and reading. If path exists and is not a
-// regular file, such as a device, Create opens it, and the output is written in place. If it is
-// a named pipe, Create waits for a reader. Create removes temporary files that killed processes
+// regular file, such as a device, Create opens it, and the output is written in place; for a
+// named pipe, Create waits for a reader. Create removes temporary files that killed processes
 // have left for the same output.
 func Create(path string) (*File, error) {
 	real, inPlace, err := Resolve(path)
@@ -45,12 +45,12 @@ func Create(path string) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The lock shows that the file is in use, so that other processes do not remove it.
-		// Before it was locked here, a sweep of another process may have locked and removed it.
-		// Then another file is made.
+		// The lock says that the file is in use, so that other processes do not remove it. But
+		// before it was locked here, another process may have taken it for a file that is left,
+		// and removed it. Then make another file.
 		if got, err := Lock(f); err != nil || got && hasName(f) {
 			if old, err := os.Lstat(real); err == nil {
-				_ = f.Chmod(old.Mode().Perm()) // so that the same users can read the new file, if the system allows it
+				_ = f.Chmod(old.Mode().Perm()) // allow the same users to read the new file; ignore an error, because not every system can
 			}
 			return &File{File: f, path: real}, nil
 		}
@@ -58,8 +58,8 @@ func Create(path string) (*File, error) {
 	}
 }
 
-// CreateRegular is like Create, but fails if path names a device or a named pipe. It is for
-// files that are read again later by their names.
+// CreateRegular is like Create, but fails if path is a device or a named pipe. It is for files
+// that are read again later.
 func CreateRegular(path string) (*File, error) {
 	if _, err := ResolveRegular(path); err != nil {
 		return nil, err
@@ -80,15 +80,15 @@ func Write(path string, text []byte) error {
 	return errors.Join(err, f.Discard())
 }
 
-// InPlace reports whether f writes directly to a device, a pipe or another file that is not
-// regular.
+// InPlace reports whether the output is written directly into an existing device, pipe or other
+// file that is not regular.
 func (f *File) InPlace() bool { return f.path == "" }
 
-// Path returns the name of the output without symbolic links, or "" if it is written in place.
+// Path returns the path of the output without symbolic links. It returns "" if the output is
+// written in place.
 func (f *File) Path() string { return f.path }
 
-// Finish syncs and closes the file. Commit calls it, so a caller need not, but may call it
-// earlier.
+// Finish syncs and closes the file. Commit calls it, but the caller may call it earlier.
 func (f *File) Finish() error {
 	if f.closed {
 		return nil
@@ -101,8 +101,8 @@ func (f *File) Finish() error {
 	return errors.Join(err, f.Close())
 }
 
-// Commit gives the file its name, and so replaces an earlier file with that name. If Commit
-// fails, the earlier file is unchanged.
+// Commit renames the file to its final name, and so replaces an earlier file with that name. If
+// Commit fails, the earlier file is unchanged.
 func (f *File) Commit() error {
 	if err := f.Finish(); err != nil || f.InPlace() {
 		return err
@@ -110,8 +110,8 @@ func (f *File) Commit() error {
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// CommitNew gives the file its name if no other file has that name. If another file has it, the
-// error is fs.ErrExist.
+// CommitNew renames the file to its final name if no other file has that name. Otherwise it
+// returns fs.ErrExist.
 func (f *File) CommitNew() error {
 	if err := f.Finish(); err != nil || f.InPlace() {
 		return err
@@ -122,28 +122,28 @@ func (f *File) CommitNew() error {
 	case errors.Is(err, fs.ErrExist):
 		return err
 	}
-	// This file system has no hard links.
+	// This file system has no hard links, so check for another file before renaming.
 	if _, err := os.Lstat(f.path); err == nil {
 		return &fs.PathError{Op: "create", Path: f.path, Err: fs.ErrExist}
 	}
 	return f.named(os.Rename(f.Name(), f.path))
 }
 
-// named is called with the error of giving the file its name, or nil. If it is nil, named syncs
-// the directory, so that a power cut does not lose the name.
+// named is called after the file was renamed, with the error of renaming it. If err is nil,
+// named syncs the directory, so that a power cut does not lose the name.
 func (f *File) named(err error) error {
 	if err != nil {
 		return err
 	}
 	if dir, err := os.Open(filepath.Dir(f.path)); err == nil {
-		_ = dir.Sync() // some systems cannot sync a directory
+		_ = dir.Sync() // ignore the error, because some systems cannot sync a directory
 		dir.Close()
 	}
 	f.path = ""
 	return nil
 }
 
-// Discard removes the file if it has not got its name yet. Otherwise it does nothing.
+// Discard removes the temporary file. It does nothing if the file has its final name already.
 func (f *File) Discard() error {
 	if !f.closed {
 		f.closed = true
@@ -156,10 +156,10 @@ func (f *File) Discard() error {
 	return os.Remove(f.Name())
 }
 
-// Resolve follows symbolic links from path to the file to be written, and returns the path of
-// that file. The file need not exist. If the file exists and is not regular, inPlace is true,
-// and the file must be opened by the original path. The error is syscall.EISDIR for a
-// directory, and fs.ErrNotExist if the directory of the file does not exist.
+// Resolve follows symbolic links from path, and returns the path of the file at their end. The
+// file need not exist. If it exists and is not regular, inPlace is true, and the caller must
+// open path itself. The error is syscall.EISDIR for a directory, and fs.ErrNotExist if the
+// directory of the file does not exist.
 func Resolve(path string) (real string, inPlace bool, err error) {
 	info, err := os.Stat(path)
 	switch {
@@ -202,7 +202,7 @@ func Resolve(path string) (real string, inPlace bool, err error) {
 			return "", false, err
 		}
 		if real = to; !filepath.IsAbs(to) {
-			real = dir + string(filepath.Separator) + to // not cleaned: a ".." may follow a link
+			real = dir + string(filepath.Separator) + to // do not clean the path, because a ".." may follow a symbolic link
 		}
 	}
 	return "", false, &fs.PathError{Op: "write", Path: path, Err: errors.New("too many symbolic links")}
@@ -217,24 +217,23 @@ func ResolveRegular(path string) (real string, err error) {
 	return real, err
 }
 
-// openFiles reports whether a directory contains the open files of a process, as /dev/fd and
-// /proc/self/fd do. The entries of such a directory cannot be replaced, because they are not
-// files with names of their own.
+// openFiles reports whether dir lists the open files of a process, like /dev/fd and
+// /proc/self/fd. The entries of such a directory cannot be replaced.
 func openFiles(dir string) bool {
 	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/")
 }
 
-// before and after are the fixed parts of the names of temporary files.
+// before and after return the parts of the name of a temporary file before and after its random
+// part.
 func before(name string) string { return "." + name + "." }
 
 const after = ".tmp"
 
-// unfinished returns the paths of the temporary files in dir for the output with the given
-// name.
+// unfinished returns the paths of the temporary files in dir for the output called name.
 func unfinished(dir, name string) (paths []string) {
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
-		return nil // the caller will get the reason when it creates a file there
+		return nil // ignore the error, because creating a file there returns the same error
 	}
 	for _, e := range entries {
 		middle, ours := strings.CutPrefix(e.Name(), before(name))
@@ -246,8 +245,8 @@ func unfinished(dir, name string) (paths []string) {
 	return paths
 }
 
-// Unfinished reports whether a process is writing the output at path, or was killed while it
-// wrote it.
+// Unfinished reports whether there is a temporary file for the output at path: a process is
+// writing the output, or was killed while it wrote it.
 func Unfinished(path string) bool {
 	real, inPlace, err := Resolve(path)
 	if err != nil || inPlace {
@@ -256,8 +255,8 @@ func Unfinished(path string) bool {
 	return len(unfinished(filepath.Split(real))) > 0
 }
 
-// sweep removes the temporary files of an output that killed processes have left. It leaves
-// files that are locked, because a running process uses them.
+// sweep removes the temporary files for an output that killed processes have left. A locked
+// file is in use, so it stays.
 func sweep(dir, name string) {
 	for _, path := range unfinished(dir, name) {
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -271,7 +270,8 @@ func sweep(dir, name string) {
 	}
 }
 
-// hasName reports whether the name of an open file still belongs to that file.
+// hasName reports whether the open file f still has its name, so that no other process has
+// removed it.
 func hasName(f *os.File) bool {
 	open, err := f.Stat()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Devices, named pipes and the open files of a process are written to, by their names and by
-// symbolic links, and are not replaced.
+// Devices, named pipes and entries of /dev/fd are written to, also through symbolic links, and
+// are not replaced.
 func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -39,7 +39,7 @@ func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 				t.Logf("%s is %v here, %v", name, info.Mode(), err)
 				continue
 			}
-			// A pipe that is opened for reading and writing does not wait.
+			// a pipe that is opened for reading and writing does not block
 			reader, err := os.OpenFile(odd, os.O_RDWR, 0)
 			if err != nil {
 				t.Logf("%s cannot be opened here: %v", name, err)
@@ -64,7 +64,7 @@ func TestWhatIsNoRegularFileIsWrittenTo(t *testing.T) {
 	}
 }
 
-// /dev/stdout and similar names are any open file of this process.
+// /dev/stdout and similar names may be any open file of this process.
 func TestOpenFilesAreWrittenTo(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "file")
@@ -107,8 +107,8 @@ func TestASocketIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// A child process has the files of its parent until it runs its program, and with them the
-// locks. A lock that is released is free all the same.
+// A new child process has the files of its parent, with their locks, until it runs its program.
+// A lock that was released is free nevertheless.
 func TestAReleasedLockIsFree(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// names returns the names in a directory.
+// names returns the names of the files in a directory.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -40,7 +40,7 @@ func read(t *testing.T, path string) string {
 	return string(raw)
 }
 
-// A file keeps its old text and its permissions until the new one is complete.
+// A file keeps its text and its permissions until the new file is complete.
 func TestAFileIsWholeOrAsItWas(t *testing.T) {
 	t.Parallel()
 	for _, before := range []bool{false, true} {
@@ -86,12 +86,12 @@ func TestAFileIsWholeOrAsItWas(t *testing.T) {
 	}
 }
 
-// A symbolic link stays, and its target is replaced, or created.
+// A symbolic link stays. Its target is replaced, or created.
 func TestASymbolicLinkStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		links  [][2]string // name, to
-		target string      // the file that is written; empty: an error
+		links  [][2]string // pairs of a name and the target of the link
+		target string      // file that must be written; empty: an error is expected
 		is     error
 	}{
 		"to a file":                 {[][2]string{{"X", "file"}}, "file", nil},
@@ -135,8 +135,8 @@ func TestASymbolicLinkStays(t *testing.T) {
 	}
 }
 
-// Create removes the temporary files that a killed process has left of the same output. It does
-// not remove those of a running process, or files with other names.
+// Create removes the temporary files that a killed process has left for the same output. It
+// does not remove files of a running process, or files with other names.
 func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -153,7 +153,7 @@ func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	for _, name := range others {
 		write(t, filepath.Join(dir, name), "")
 	}
-	killed.Close() // as the system does at the end of a process
+	killed.Close() // as the system does when a process ends
 	third := begin()
 	want := append([]string{filepath.Base(lives.Name()), filepath.Base(third.Name())}, others...)
 	slices.Sort(want)
@@ -165,7 +165,7 @@ func TestWhatAKillHasLeftIsRemoved(t *testing.T) {
 	}
 }
 
-// A name that no file can have is refused, and no file is created.
+// Create fails for a name that no file can have, and makes no file.
 func TestNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock locks a file to show that this process writes it. It locks one byte at the last
-// possible offset. It returns false if another process has locked it.
+// Lock locks a file to say that this process writes it. It locks one byte at the largest
+// possible offset. got is false if another process has locked it.
 func Lock(f *os.File) (got bool, err error) {
 	at := windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxUint32}
 	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at)
@@ -19,7 +19,8 @@ func Lock(f *os.File) (got bool, err error) {
 	return err == nil, err
 }
 
-// Release unlocks and closes a file that Lock has locked. Closing it would not unlock it at once.
+// Release unlocks and closes a file that Lock has locked. Closing the file would not unlock it
+// at once.
 func Release(f *os.File) error {
 	at := windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxUint32}
 	return errors.Join(windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &at), f.Close())

@@ -8,14 +8,13 @@ import (
 	"strings"
 )
 
-// lockName is the name of a file in each directory of TempDir. The process that uses the
-// directory has locked the file.
+// lockName is the name of a file in each directory that TempDir makes. The process that uses
+// the directory holds a lock on this file.
 const lockName = ".lock"
 
-// TempDir makes a directory for temporary files in parent, or, if parent is empty, in the
-// system's directory for them. It removes directories with the same prefix that killed
-// processes have left. The caller must call the returned function remove, which removes the
-// directory and its contents.
+// TempDir makes a directory for temporary files in parent; "": in the system's directory for
+// them. It also removes directories with the same prefix that killed processes have left.
+// remove removes the new directory and its contents; the caller must call it.
 func TempDir(parent, prefix string) (dir string, remove func() error, err error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -29,15 +28,15 @@ func TempDir(parent, prefix string) (dir string, remove func() error, err error)
 	if err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	_, _ = Lock(f) // without an effect if the file system has no locks; then no process removes directories of others
+	_, _ = Lock(f) // if the file system has no locks, no process removes directories of others
 	return dir, func() error { return errors.Join(f.Close(), os.RemoveAll(dir)) }, nil
 }
 
-// sweepDirs removes the directories of TempDir in parent whose lock no process holds.
+// sweepDirs removes those directories of TempDir in parent whose lock no process holds.
 func sweepDirs(parent, prefix string) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // the caller will get the reason when it makes a directory there
+		return // ignore the error, because making a directory there returns the same error
 	}
 	for _, e := range entries {
 		random, ours := strings.CutPrefix(e.Name(), prefix)
@@ -46,7 +45,7 @@ func sweepDirs(parent, prefix string) {
 		}
 		f, err := os.OpenFile(filepath.Join(parent, e.Name(), lockName), os.O_RDWR, 0)
 		if err != nil {
-			continue // another process is just making the directory, or the directory belongs to another user
+			continue // skip the directory, because another process is just making it, or it belongs to another user
 		}
 		got, err := Lock(f)
 		f.Close()

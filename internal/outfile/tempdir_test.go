@@ -6,15 +6,16 @@ import (
 	"testing"
 )
 
-// TempDir removes the directory of a killed process. It does not remove that of a running
-// process, or other files with similar names.
+// TempDir removes the directory of a killed process. It does not remove the directory of a
+// running process, or other files with similar names.
 func TestATemporaryDirectoryOfAKillIsRemoved(t *testing.T) {
 	parent := t.TempDir()
 	killed, _, err := TempDir(parent, "referred-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The lock of a killed process is released, and its files stay.
+	// The system releases the lock of a killed process, and the files stay. So replace the
+	// locked file by one without a lock.
 	if err := os.Remove(filepath.Join(killed, lockName)); err != nil {
 		t.Fatal(err)
 	}

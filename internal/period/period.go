@@ -1,4 +1,4 @@
-// Package period reads lengths of time of hours, days and weeks, as people write them.
+// Package period parses lengths of time such as 36h or 2w.
 package period
 
 import (
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The shortest and the longest length. The shortest is a minute, because that is the shortest
-// time between two runs that cron has.
+// The shortest and the longest allowed length. The shortest is a minute, because cron cannot
+// run a job more often.
 const (
 	least = time.Minute
 	most  = 100 * 365 * 24 * time.Hour
@@ -26,7 +26,7 @@ func Parse(text string) (time.Duration, error) {
 	}
 	var d time.Duration
 	for i, unit := range [...]time.Duration{7 * 24 * time.Hour, 24 * time.Hour, time.Hour, time.Minute} {
-		n, _ := strconv.Atoi(m[i+1]) // m[i+1] has only digits or is empty; for too many digits, Atoi returns the largest int
+		n, _ := strconv.Atoi(m[i+1]) // m[i+1] is empty or has only digits; if there are too many, Atoi returns the largest int
 		if time.Duration(n) > (most-d)/unit {
 			return 0, fmt.Errorf("%s is more than a hundred years", text)
 		}

@@ -22,8 +22,8 @@ import (
 // ErrNone says that PostgreSQL is not installed.
 var ErrNone = errors.New("no PostgreSQL is installed: there is no initdb in /usr/lib/postgresql (Debian's package postgresql) nor on the PATH")
 
-// programs returns the directory of PostgreSQL's programs: the one that the environment names,
-// which must have them, or Debian's newest.
+// programs returns the directory of PostgreSQL's programs: the directory in the environment
+// variable, which must have them, or else the newest of Debian.
 func programs() (string, error) {
 	if dir := os.Getenv("PERMESSO_POSTGRES"); dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
@@ -52,7 +52,7 @@ func version(initdb string) int {
 	return n
 }
 
-// A Server is a server with data of its own. It listens on a socket in Dir, and on no port. Its
+// A Server is a PostgreSQL server with its own data. It listens only on a socket in Dir. Its
 // superuser is permesso.
 type Server struct {
 	Dir string
@@ -61,12 +61,12 @@ type Server struct {
 	as       *syscall.SysProcAttr
 	settings []string
 	args     string
-	held     []int // processes that Hold has stopped
-	down     bool  // it was stopped or killed
+	held     []int // process ids that Hold has stopped
+	down     bool  // the server was stopped or killed
 }
 
-// Start makes a Server and starts it. settings are settings of PostgreSQL, like "fsync=off".
-// The caller ends it with Close. The error is ErrNone if PostgreSQL is not installed.
+// Start makes a Server and starts it. settings are settings of PostgreSQL, such as "fsync=off".
+// The caller must call Close. The error is ErrNone if PostgreSQL is not installed.
 func Start(settings ...string) (s *Server, err error) {
 	bin, err := programs()
 	if err != nil {
@@ -79,7 +79,7 @@ func Start(settings ...string) (s *Server, err error) {
 	if err := s.do("initdb", "-D", s.data(), "-U", "permesso", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(s.Dir))
 	}
-	// Other users than permesso need a password.
+	// Users other than permesso need a password.
 	hba := "local all permesso trust\nlocal replication permesso trust\nlocal all all scram-sha-256\n"
 	err = os.WriteFile(filepath.Join(s.data(), "pg_hba.conf"), []byte(hba), 0o600)
 	if err == nil {
@@ -91,9 +91,9 @@ func Start(settings ...string) (s *Server, err error) {
 	return s, nil
 }
 
-// newServer makes the directory of a server.
+// newServer makes the directory of a server and its data.
 func newServer(bin string, settings []string) (s *Server, err error) {
-	// The directory of a test cannot be used: only its owner may enter it, and the name of a
+	// Do not use the directory of the test: only its owner may enter it, and the path of a
 	// socket must be short.
 	dir, err := os.MkdirTemp("", "pg")
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Server) Kill() error {
 		return err
 	}
 	s.down = true
-	// The other processes of the server notice that the first one is gone, and end.
+	// The other processes of the server end when they notice that the first one is gone.
 	err = syscall.Kill(pid, syscall.SIGKILL)
 	for _, pid := range s.held {
 		err = errors.Join(err, syscall.Kill(pid, syscall.SIGKILL))
@@ -149,7 +149,7 @@ func (s *Server) Kill() error {
 	return err
 }
 
-// Stop stops the server. The open connections end.
+// Stop stops the server, which ends the open connections.
 func (s *Server) Stop() error {
 	err := s.do("pg_ctl", "-D", s.data(), "-w", "-m", "fast", "stop")
 	s.down = s.down || err == nil
@@ -165,7 +165,8 @@ func (s *Server) Close() error {
 	return errors.Join(err, removeAll(s.Dir))
 }
 
-// removeAll removes a directory. Processes of a killed server may still write into it.
+// removeAll removes a directory. It tries again for some time, because processes of a killed
+// server may still write into it.
 func removeAll(dir string) (err error) {
 	for range 50 {
 		if err = os.RemoveAll(dir); err == nil {
@@ -187,8 +188,8 @@ func (s *Server) Create(database string) (string, error) {
 }
 
 func (s *Server) do(program string, args ...string) error {
-	// The output is a file: a pipe would also be open in the server, and reading it would not
-	// end.
+	// Write the output to a file. A pipe would stay open in the server, so that reading it
+	// would never end.
 	log, err := os.CreateTemp("", program)
 	if err != nil {
 		return err
@@ -205,7 +206,7 @@ func (s *Server) do(program string, args ...string) error {
 	return nil
 }
 
-// servant returns the user postgres of Debian, or else the user nobody.
+// servant returns Debian's user postgres, or else the user "nobody".
 func servant() (*syscall.Credential, error) {
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// Standby makes a standby of s, and starts it. s does not wait for it when it commits. The caller
-// ends it with Close.
+// Standby makes a standby server of s, and starts it. s commits without waiting for it. The
+// caller must call Close of the standby.
 func (s *Server) Standby() (*Server, error) {
 	b, err := newServer(s.bin, s.settings)
 	if err != nil {
@@ -27,14 +27,14 @@ func (s *Server) Standby() (*Server, error) {
 	return b, nil
 }
 
-// Follow removes the data of a server that does not run, makes it a standby of primary, and starts
-// it.
+// Follow removes the data of a server that is not running, makes it a standby of primary, and
+// starts it.
 func (s *Server) Follow(primary *Server) error {
 	if err := removeAll(s.data()); err != nil {
 		return err
 	}
-	// The dead server may still have its number, so that the new one would take its socket for one
-	// that is in use.
+	// Remove the lock of the socket. It has the process id of the dead server, and the new
+	// server may get the same id.
 	if err := os.Remove(filepath.Join(s.Dir, ".s.PGSQL.5432.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -47,8 +47,8 @@ func (s *Server) Follow(primary *Server) error {
 // Promote makes a standby a primary.
 func (s *Server) Promote() error { return s.do("pg_ctl", "-D", s.data(), "-w", "promote") }
 
-// Hold stops the processes that send to the standbys of s what s commits: until the server is
-// killed, its standbys fall behind.
+// Hold stops those processes of s that send commits to its standbys. The standbys then miss all
+// further commits, until s is killed.
 func (s *Server) Hold() error {
 	said, err := s.Query("postgres", "select pid from pg_stat_replication")
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *Server) Hold() error {
 	return nil
 }
 
-// Query returns what psql prints for a statement.
+// Query runs a statement, and returns what psql prints.
 func (s *Server) Query(database, statement string) (string, error) {
 	cmd := exec.Command(filepath.Join(s.bin, "psql"), "-h", s.Dir, "-U", "permesso", "-At", "-c", statement, database)
 	cmd.Dir, cmd.SysProcAttr = s.Dir, s.as

@@ -1,4 +1,4 @@
-// Package places reads lists of hosts and URLs, one a line, such as the opt-out list.
+// Package places reads lists of hosts and URLs, such as the opt-out list.
 package places
 
 import (
@@ -13,17 +13,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A List is a list of hosts and URLs that get no request, not even for robots.txt, by
-// decision of the operator. It is never changed, and safe for concurrent use. The zero value is
-// empty.
+// A List has hosts and URLs that the operator has excluded: they get no request, not even for
+// robots.txt. It is immutable, and so safe for concurrent use. The zero value is empty.
 type List struct {
 	entries  []Entry
-	hosts    map[string]listLine          // lines with a host, by host name
-	prefixes map[frontier.Site][]listPath // lines with a URL, by the sites of the URLs
+	hosts    map[string]listLine          // lines with a host, by the host
+	prefixes map[frontier.Site][]listPath // lines with a URL, by the site of the URL
 }
 
-// A listLine is a line of a List: its host or URL, and the text by which messages
-// name the line.
+// A listLine is a line of a List: its host or URL, and the text that names the line in
+// messages.
 type listLine struct{ place, where string }
 
 type listPath struct {
@@ -31,33 +30,34 @@ type listPath struct {
 	listLine
 }
 
-// An Entry is a line of a List.
+// An Entry is a line of a List that has a host or a URL.
 type Entry struct {
-	Place   string // host, or URL in the form of frontier.URL.String
-	Comment string // the text after the # of the line
+	Place   string // a host, or a URL in the form of frontier.URL.String
+	Comment string // text of the line after the #
 	Line    int    // number of the line, from 1
 }
 
-// Entries returns the lines that have a host or a URL, in order.
+// Entries returns the lines that have a host or a URL, in their order.
 func (l *List) Entries() []Entry { return slices.Clone(l.entries) }
 
 // Has reports whether a line of the list has exactly this host or URL, in the form of
-// Entry.Place. For a host or URL that is not itself in the list, but below a host or URL
-// of the list, Has returns false. Why also finds the line that includes such a URL.
+// Entry.Place. It returns false for a host or URL that is only below one in the list; Why finds
+// these, too.
 func (l *List) Has(place string) bool {
 	return slices.ContainsFunc(l.entries, func(e Entry) bool { return e.Place == place })
 }
 
-// maxLine is the maximum length of a line, in bytes.
+// maxLine is the largest length of a line, in bytes.
 const maxLine = 64 << 10
 
-// Read reads a list. A line has a host or a URL. A host, such as example.org,
-// includes all hosts below it, and every scheme and port. A URL, such as
-// https://example.org/~joe/, includes all URLs of its site that begin with it. Text after a #
-// at the beginning of a line or after a blank is a comment.
+// Read reads a list. Each line has a host or a URL. A host, such as example.org, includes all
+// hosts below it, with every scheme and port. A URL, such as https://example.org/~joe/,
+// includes all URLs of its site that begin with it. Text after a #, at the beginning of a line
+// or after a blank, is a comment.
 //
-// The error lists each invalid line, with the given name and the number of the line. Invalid
-// lines are not skipped, because the hosts and URLs that they mean would then get requests.
+// If lines are invalid, Read returns an error that lists them all, with name and the number of
+// the line. It does not skip them, because the hosts and URLs that they mean would then get
+// requests.
 func Read(r io.Reader, name string) (*List, error) {
 	l := &List{hosts: map[string]listLine{}, prefixes: map[frontier.Site][]listPath{}}
 	lines := bufio.NewScanner(r)
@@ -134,15 +134,15 @@ func Host(text string) string {
 	return strings.TrimSuffix(u.Host(), ".")
 }
 
-// Why returns the line that forbids to request u, with the name of the list and the number of
-// the line. If no line does, it returns "".
+// Why returns the line that excludes u, with the name of the list and the number of the line.
+// It returns "" if no line does.
 func (l *List) Why(u frontier.URL) string { return l.find(u).where }
 
-// Place returns the host or URL of the line that includes u, in the form of Entry.Place, or "" if
-// no line includes it.
+// Place returns the host or URL of the line that includes u, in the form of Entry.Place. It
+// returns "" if no line does.
 func (l *List) Place(u frontier.URL) string { return l.find(u).place }
 
-// find returns the line that includes u, or the zero listLine if no line does.
+// find returns the line that includes u. It returns the zero listLine if no line does.
 func (l *List) find(u frontier.URL) (none listLine) {
 	if u.IsZero() {
 		return none

@@ -16,8 +16,8 @@ func list(t *testing.T, text string) *List {
 	return l
 }
 
-// A host names all hosts below it and all its ports, a URL all URLs that begin with it, in any
-// escaped form.
+// A host includes all hosts below it and all ports. A URL includes all URLs that begin with it,
+// in any escaped form.
 func TestWhatAListMeans(t *testing.T) {
 	l := list(t, "\ufeff# asked by mail\nExample.org\n\n  https://b.example/~joe/ # his pages\nhttp://c.example\nbücher.example\n[2001:DB8::1]\n192.0.2.7\n.dots.example.\nhttps://d.example/a#b\n")
 	if l.Len() != 8 || list(t, "").Len() != 0 {
@@ -48,7 +48,7 @@ func TestWhatAListMeans(t *testing.T) {
 	}
 }
 
-// An invalid line is an error with its number, and no list is returned.
+// If a line is invalid, Read returns an error with its number, and no list.
 func TestAnInvalidListIsRefused(t *testing.T) {
 	for line, want := range map[string]string{
 		"a.example:80": "neither a host", "*.example.org": "neither a host", "a.example/x": "neither a host", "a b": "more than one place", "https://": "", "gopher://a.example/": "",
@@ -64,7 +64,8 @@ func TestAnInvalidListIsRefused(t *testing.T) {
 	}
 }
 
-// For any list, the places that it names are excluded, and errors name their lines.
+// For any text, all places of the list are excluded, or the error has the numbers of the
+// invalid lines.
 func FuzzList(f *testing.F) {
 	for _, s := range []string{"example.org\nhttps://a.example/x # y", "[::1]", "a..b", "http://%zz", "\ufeff#", "bücher.example", "1.2.3.4", "0x7f.1"} {
 		f.Add(s)

@@ -6,24 +6,24 @@ import (
 	"syscall"
 )
 
-// clockSource is the file with the name of the hardware that Linux reads its clock from, such
+// clockSource is the file in which Linux names the hardware from which it reads the time, such
 // as tsc.
 const clockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-// Results of adjtimex(2) for a clock that is not synchronised.
+// The values in the result of adjtimex(2) that say that the clock is not synchronised.
 const (
-	timeError = 5    // TIME_ERROR, the state of such a clock
-	unsynced  = 0x40 // STA_UNSYNC, a flag in the status of such a clock
+	timeError = 5    // TIME_ERROR, a state of the clock
+	unsynced  = 0x40 // STA_UNSYNC, a flag in the status
 )
 
-// machineClock describes the machine's clock. source is the name of the hardware that the clock
-// is read from, or "" if that is unknown. synchronised is nil if it is unknown whether the
+// machineClock describes the machine's clock. source is the name of the hardware from which the
+// time is read, or "" if it is not known. synchronised is nil if it is not known whether the
 // clock is synchronised.
 func machineClock() (source string, synchronised *bool) {
 	if raw, err := os.ReadFile(clockSource); err == nil {
 		source = strings.TrimSpace(string(raw))
 	}
-	var t syscall.Timex // Modes is 0: Adjtimex changes nothing
+	var t syscall.Timex // Modes is 0, so Adjtimex changes nothing
 	if state, err := syscall.Adjtimex(&t); err == nil {
 		right := state != timeError && t.Status&unsynced == 0
 		synchronised = &right

@@ -2,5 +2,5 @@
 
 package processes
 
-// machineClock is implemented on Linux only.
+// machineClock returns zero values, because it is implemented on Linux only.
 func machineClock() (source string, synchronised *bool) { return "", nil }

@@ -1,5 +1,5 @@
-// Package processes says which processes have worked on a crawl: when each of them ran, on which
-// clock, and how its program was built.
+// Package processes records which processes have worked on a crawl: when each of them ran, with
+// which clock, and how its program was built.
 package processes
 
 import (
@@ -22,7 +22,7 @@ const (
 	mostBuilds    = 20
 )
 
-// A Process is the process of one run of a crawl. As JSON its fields are never renamed.
+// A Process is one run of a crawl. The JSON names of its fields never change.
 type Process struct {
 	Began time.Time `json:"began"`
 	Ended time.Time `json:"ended,omitzero"` // zero: the process was killed, failed, or still runs
@@ -31,37 +31,38 @@ type Process struct {
 	Zone   string `json:"zone"`       // time zone of the machine's clock, as the system names it
 	Offset int    `json:"utc_offset"` // offset of the time zone when the run began, in seconds east of UTC
 
-	// The hardware that the machine's clock is read from, and whether the clock was
-	// synchronised when the run began: empty and nil if the system does not say.
+	// Clock is the hardware from which the time is read, and Synchronised says whether the
+	// clock was synchronised when the run began. They are empty and nil if the system does not
+	// say.
 	Clock        string `json:"clock,omitempty"`        // name of a Linux clocksource, such as tsc
-	Synchronised *bool  `json:"synchronised,omitempty"` // by NTP or a similar service, as adjtimex(2) says
+	Synchronised *bool  `json:"synchronised,omitempty"` // whether NTP or a similar service sets the clock, as adjtimex(2) says; nil: not known
 
 	Build string `json:"build"` // the key of the Build of the program in History.Builds
 }
 
-// A Build describes how a program was built, as far as it is known. As JSON its fields are
-// never renamed.
+// A Build describes how a program was built. Values that are not known are empty. The JSON
+// names of its fields never change.
 type Build struct {
-	Program  string   `json:"program"` // permesso, with its version
+	Program  string   `json:"program"` // permesso and its version
 	Main     string   `json:"main,omitempty"`
 	Version  string   `json:"version,omitempty"` // version of the main module
 	Revision string   `json:"revision,omitempty"`
 	Time     string   `json:"revision_time,omitempty"`
-	Modified bool     `json:"modified"` // the source differs from the revision
+	Modified bool     `json:"modified"` // the source differed from the revision
 	Go       string   `json:"go"`
 	OS       string   `json:"os"`
 	Arch     string   `json:"arch"`
-	Modules  []Module `json:"modules"` // modules that are linked into the program
+	Modules  []Module `json:"modules"` // modules that are linked into the program, with their versions
 }
 
 // A Module is a module that a program was built from.
 type Module struct {
 	Path    string `json:"path"`
 	Version string `json:"version"`
-	Sum     string `json:"sum,omitempty"` // checksum, as in go.sum
+	Sum     string `json:"sum,omitempty"` // checksum of the module, as in go.sum
 }
 
-// This returns the Build of this program.
+// This returns the Build of the running program.
 func This() Build {
 	b := Build{Program: "permesso/" + identity.Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Modules: []Module{}}
 	info, ok := debug.ReadBuildInfo()
@@ -89,30 +90,30 @@ func This() Build {
 	return b
 }
 
-// digest returns the SHA-256 of the build in JSON. It identifies the build.
+// digest returns the SHA-256 of the JSON form of b, which identifies the build.
 func (b Build) digest() (string, error) {
 	text, err := json.Marshal(b)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:]), err
 }
 
-// A History has the processes that have worked on a crawl, as a crawl stores it.
+// A History has the processes that have worked on a crawl. The crawl stores it.
 type History struct {
-	Processes []Process        // the last thousand, the oldest first
-	Builds    map[string]Build // the last twenty programs of these processes, by Process.Build
-	Forgotten int              // number of older processes; those of versions that recorded none are not counted
+	Processes []Process        // the last thousand processes, beginning with the oldest
+	Builds    map[string]Build // the programs of Processes, at most the last twenty, by Process.Build
+	Forgotten int              // number of older processes; processes of versions that recorded none are not counted
 }
 
-// An End says when and why a run has ended, as a crawl stores it at the end of the run.
+// An End says when and why a run has ended. A crawl stores it at the end of the run.
 type End struct {
-	Of   time.Time `json:"of_run"` // the beginning of the run
+	Of   time.Time `json:"of_run"` // when the run began
 	Time time.Time `json:"time"`
-	Why  string    `json:"end"` // a crawler.End
+	Why  string    `json:"end"` // why the run ended, a crawler.End
 }
 
-// Next returns the history with this process, which has begun a run. last is the end of the run
-// before. All processes are stored as one value, because several values would need several
-// commits to the storage.
+// Next returns h with this process, which has begun a run, added. last is the End of the
+// previous run. All processes are stored as one value, because several values would need
+// several commits.
 func (h *History) Next(began time.Time, last End) (History, error) {
 	b := This()
 	digest, err := b.digest()
@@ -136,8 +137,8 @@ func (h *History) Next(began time.Time, last End) (History, error) {
 	return next, nil
 }
 
-// ended returns a copy of h in which the newest process has the time and the reason of its end,
-// if last is the end of its run.
+// ended returns a copy of h in which the newest process has the time and the reason of its end.
+// It changes nothing if last belongs to another run.
 func (h *History) ended(last End) History {
 	all := slices.Clone(h.Processes)
 	if n := len(all); n > 0 && last.Why != "" && last.Of.Equal(all[n-1].Began) {
@@ -146,7 +147,8 @@ func (h *History) ended(last End) History {
 	return History{all, h.Builds, h.Forgotten}
 }
 
-// The keys under which a crawl stores its History and its last End, with other fields.
+// The keys in the state under which a crawl stores its History and its last End, together with
+// other fields.
 const (
 	HistoryKey = "job"
 	EndKey     = "status"

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// If a crawl has had more runs than are kept, the oldest ones are counted.
+// If a crawl has had more runs than are kept, the oldest are only counted.
 func TestTheOldestRunsAreCounted(t *testing.T) {
 	const runs = 1003
 	first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -14,36 +14,36 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 )
 
-// An Absence is a line of absences.jsonl: a URL that has entered the crawl and has no answer.
-// The names of its fields never change.
+// An Absence is a line of absences.jsonl. It is about a URL that was queued in the crawl and
+// has no stored answer. The names of its fields never change.
 type Absence struct {
 	URL    string         `json:"url"`
 	Fate   frontier.Code  `json:"fate"`
 	Reason string         `json:"reason,omitempty"`
-	Status int            `json:"status,omitempty"` // status of the last answer, if there was one although the URL has no page
-	Time   time.Time      `json:"time,omitzero"`    // when the crawl was done with the URL; zero if it is queued
-	Clock  frontier.Clock `json:"clock,omitempty"`  // what a queued URL waits for
+	Status int            `json:"status,omitempty"` // status of the last answer; 0: there was none
+	Time   time.Time      `json:"time,omitzero"`    // when the crawl finished with the URL; zero: it is still queued
+	Clock  frontier.Clock `json:"clock,omitempty"`  // if the URL is queued, the clock for which it waits
 	Until  time.Time      `json:"until,omitzero"`
-	Robots time.Time      `json:"robots,omitzero"` // when the robots.txt that decided was fetched
+	Robots time.Time      `json:"robots,omitzero"` // when the robots.txt that decided about the URL was fetched
 	Via    string         `json:"via,omitempty"`
 	Hops   string         `json:"hops,omitempty"`
 	Depth  int            `json:"depth"`
 	Tag    string         `json:"tag,omitempty"`
-	WARC   string         `json:"warc,omitempty"` // the archive file of the last answer, if it was kept
+	WARC   string         `json:"warc,omitempty"` // name of the WARC file with the last answer; empty: the answer is not archived
 	Offset int64          `json:"offset,omitempty"`
 }
 
-// A Refusal is a line of absences.jsonl; these lines come after all Absences. It counts URLs of
-// one site that pages link to and that never entered the crawl, for one reason. The names of
-// its fields never change.
+// A Refusal is a line of absences.jsonl, after all Absences. It counts the URLs of one site
+// that pages link to and that were never queued for one reason. The names of its fields never
+// change.
 type Refusal struct {
-	Refused  string        `json:"refused"`        // the reason of the refusal
+	Refused  string        `json:"refused"`        // why the URLs were not queued
 	Site     frontier.Site `json:"site,omitempty"` // empty: all sites that have no line of their own
 	URLs     int64         `json:"urls"`           // number of distinct URLs
-	Examples []string      `json:"examples"`       // the first of these URLs
+	Examples []string      `json:"examples"`       // some of the URLs that are counted
 }
 
-// Bounds of the memory for refused links.
+// The bounds of the memory for refused links.
 const (
 	mostRefusals = 10_000 // number of pairs of a site and a reason
 	mostExamples = 3
@@ -84,7 +84,8 @@ func (w *writer) writeAbsences(out io.Writer) error {
 	return nil
 }
 
-// entered counts a URL that has entered the crawl, and writes a line if the URL has no answer.
+// entered counts a URL that was queued in the crawl, and writes a line if it has no stored
+// answer.
 func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	w.Absences.Entered++
 	w.Absences.Fates[l.Code]++
@@ -107,7 +108,7 @@ func (w *writer) entered(out io.Writer, l *account.Listed) error {
 	})
 }
 
-// purged counts a URL whose stored answers were removed by purge.Purge.
+// purged counts a URL whose stored answers were removed by purge.Purge at the given time.
 func (w *writer) purged(at time.Time) {
 	if w.Purge == nil {
 		w.Purge = &Purge{}
@@ -118,14 +119,14 @@ func (w *writer) purged(at time.Time) {
 	}
 }
 
-// A refusalKey is a pair of a site and a reason. Refused links are counted for each pair.
+// A refusalKey is a site and a reason. Refused links are counted for each refusalKey.
 type refusalKey struct {
 	site   frontier.Site
 	reason string
 }
 
-// writeRefused counts the refused links, and writes a line for each site and reason. The error
-// is account.ErrNoLinks if the crawl keeps no links.
+// writeRefused counts the refused links, and writes a line for each site and reason. It returns
+// account.ErrNoLinks if the crawl has no links.jsonl.
 func (w *writer) writeRefused(out io.Writer) error {
 	all := map[refusalKey]*Refusal{}
 	for l, err := range w.account.Refused() {
@@ -138,7 +139,7 @@ func (w *writer) writeRefused(out io.Writer) error {
 		}
 		r := all[key]
 		if r == nil {
-			key.site = frontier.Site(strings.Clone(string(key.site))) // a copy, because the original would keep the whole URL in memory
+			key.site = frontier.Site(strings.Clone(string(key.site))) // copy the name, because otherwise the whole URL would stay in memory
 			r = &Refusal{Refused: key.reason, Site: key.site}
 			all[key] = r
 		}

@@ -10,14 +10,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A before reads what the previous crawl knows about URLs, and counts pages that are gone since
-// then (see take).
+// A before reads from the previous crawl what happened to its URLs, and counts pages that are
+// gone in this crawl (see take).
 type before struct {
-	state *store.Reader // nil if there is no previous crawl, or if it cannot be read
+	state *store.Reader // nil: there is no previous crawl, or it cannot be read
 	gone  int64
 }
 
-// openBefore opens the previous crawl, if there is one and it can be read.
+// openBefore opens the previous crawl. If the crawl has no previous crawl, or it cannot be
+// read, the state of the result is nil.
 func (w *writer) openBefore() *before {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -28,15 +29,15 @@ func (w *writer) openBefore() *before {
 		return &before{}
 	}
 	state, err := store.OpenReader(dir)
-	if err != nil { // an unreadable crawl is treated as if there were none
+	if err != nil { // ignore the error, because a previous crawl that cannot be read counts as missing
 		return &before{}
 	}
 	return &before{state: state}
 }
 
-// take counts a page as gone if it has the status 404 or 410 in this crawl, but an answer
-// without an error in the previous one. If reading the previous crawl fails, take closes it, so
-// that count returns nil.
+// take counts a page as gone if it has status 404 or 410 in this crawl, and was fetched without
+// an error in the previous crawl. If the previous crawl cannot be read, take closes it, so that
+// count returns nil.
 func (b *before) take(p *store.PageRecord) {
 	if b.state == nil || p.Status != http.StatusNotFound && p.Status != http.StatusGone {
 		return
@@ -47,7 +48,7 @@ func (b *before) take(p *store.PageRecord) {
 	}
 	k, known, err := b.state.Entry(u)
 	if err != nil {
-		b.close() // earlier reads may be wrong, too
+		b.close() // the results so far may be wrong, too
 		return
 	}
 	if known && account.CodeOf(k.Fate) == frontier.Fetched && k.Fate.Status < 400 {
@@ -55,7 +56,7 @@ func (b *before) take(p *store.PageRecord) {
 	}
 }
 
-// count returns the number of pages that are gone, or nil if that is not known.
+// count returns the number of pages that are gone, or nil if the number is not known.
 func (b *before) count() *int64 {
 	if b.state == nil {
 		return nil

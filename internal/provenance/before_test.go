@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// shelf returns a handler that serves pages, with 304 for clients that have them. It answers
+// shelf returns a handler that serves pages. It answers 304 if the client has the page already,
 // 410 for /out, 400 for a page whose body is "400", and 404 for other paths.
 func shelf(pages map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
@@ -41,8 +41,9 @@ func shelf(pages map[string]string) http.HandlerFunc {
 	}
 }
 
-// snapshots makes two crawls of a site. The second knows the first. Two pages have not changed,
-// one has another text, one has the same text in other bytes, one is new, and two are gone.
+// snapshots makes two crawls of a site, the second with the first as its previous crawl, and
+// returns their directories. In the second crawl two pages have not changed, one has another
+// text, one has the same text in other bytes, one is new, and two are gone.
 func snapshots(t *testing.T) (was, is string) {
 	t.Helper()
 	root := t.TempDir()
@@ -71,8 +72,8 @@ func snapshots(t *testing.T) (was, is string) {
 	return was, is
 }
 
-// Pages are counted by what became of them since the crawl before, in the datasheet, too. A
-// page that was answered with 304 is counted with the type of the archived page.
+// provenance.json and the datasheet count pages by how they have changed since the previous
+// crawl. A page with a 304 answer counts under the type of the archived page.
 func TestAProvenanceCountsWhatHasChanged(t *testing.T) {
 	was, is := snapshots(t)
 	f := write(t, is, provenance.Options{}).Figures
@@ -100,8 +101,8 @@ func TestAProvenanceCountsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// If the crawl before cannot be read, the number of pages that are gone is not known, and the
-// datasheet says so. The crawl before is found beside the later one after both were moved.
+// If the previous crawl cannot be read, the number of pages that are gone is not known, and the
+// datasheet says so. If both crawls were moved, the previous one is found beside the later one.
 func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 	was, is := snapshots(t)
 	root := t.TempDir()
@@ -142,7 +143,7 @@ func TestWhatIsGoneIsKnownWhereTheCrawlBeforeIs(t *testing.T) {
 	unknown("its state is missing")
 }
 
-// The datasheet shows each changed setting beside its usual value.
+// The datasheet shows each changed setting and its default.
 func TestADatasheetTellsWhatIsUsual(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance

@@ -1,6 +1,6 @@
-// Package provenance records where the data of a crawl come from, for the people who have to
-// trust the data. It records who requested what, when, by which rules and with which program.
-// It also records what is missing and why, and whether the files are those that the crawl has
+// Package provenance records where the data of a crawl come from, for users that rely on the
+// data. It records the requests, the program that made them, its operator and its rules. It
+// also records what is missing and why, and whether the files are those that the crawl has
 // written.
 //
 //	p, err := provenance.Write(ctx, "news.crawl", provenance.Options{})
@@ -11,7 +11,7 @@
 //	r, err := provenance.Verify(ctx, "news.crawl", provenance.Check{})
 //
 // compares a directory with its provenance.json. Write changes no other files of the crawl, and
-// Verify changes none at all.
+// Verify changes no files.
 //
 // All files are read in bounded memory, plus a few hundred bytes for each site and each WARC
 // file.

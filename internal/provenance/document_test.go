@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/provenance"
 )
 
-// fieldsOf adds the paths of all fields of a JSON value to all. Items of a list have the path
-// of the list, and values of a map the path of the map.
+// fieldsOf adds the paths of all fields of a JSON value to all. The items of a list have the
+// path of the list, and the values of a map have the path of the map.
 func fieldsOf(v any, path string, all map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -29,7 +29,8 @@ func fieldsOf(v any, path string, all map[string]bool) {
 	}
 }
 
-// Each question of a reviewer is answered by fields that exist.
+// The documentation answers each question of a reviewer by fields of provenance.json. All these
+// fields exist.
 func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -69,7 +70,7 @@ func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 	if rows < 15 {
 		t.Errorf("%d questions", rows)
 	}
-	for name := range known { // the text of an open question equals that in the file
+	for name := range known { // the text of an open question must equal that in the datasheet
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("nothing is said of %s", name)
 		}
@@ -79,8 +80,8 @@ func TestTheQuestionsOfTheDocumentAreAnsweredByTheirFields(t *testing.T) {
 	}
 }
 
-// Another program can check the signature: it covers the bytes of the file, and the key has the
-// usual format.
+// Another program can check the signature: it covers the bytes of provenance.json, and the key
+// file has the usual format.
 func TestTheSignatureIsOfTheBytesOfTheFile(t *testing.T) {
 	dir := crawled(t)
 	private, public := keyFiles(t)

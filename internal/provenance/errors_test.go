@@ -25,8 +25,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// The errors for files that cannot be opened or read equal the golden file, which also says
-// whether anything was written.
+// If a file cannot be opened or read, the error equals the golden file. The golden file also
+// says whether Write has written anything.
 func TestGoldenErrors(t *testing.T) {
 	whole := crawled(t)
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
@@ -44,7 +44,7 @@ func TestGoldenErrors(t *testing.T) {
 	}
 	texts := make([]strings.Builder, len(names))
 	of := func(t *testing.T, i int, name string) {
-		t.Parallel() // they wait for the disk
+		t.Parallel() // in parallel, because the tests wait for the disk
 		is := &texts[i]
 		for manner, change := range []func(path string) error{loop, folder, nil} {
 			fmt.Fprintf(is, "%s %s\n", name, []string{"leads to itself", "is a directory", "is gone"}[manner])
@@ -103,7 +103,7 @@ func TestGoldenErrors(t *testing.T) {
 	goldenText(t, "errors.txt", regexp.MustCompile(`\d{3,}`).ReplaceAllString(got, "N"))
 }
 
-// linked makes a directory with links to the files of another one.
+// linked makes dir with links to the files of the directory of.
 func linked(t *testing.T, of, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(of, func(path string, d os.DirEntry, err error) error {
@@ -120,7 +120,7 @@ func linked(t *testing.T, of, dir string) {
 	}
 }
 
-// directoryNames returns the names in a directory.
+// directoryNames returns the names of the files in a directory.
 func directoryNames(t *testing.T, dir string) (names []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -132,7 +132,7 @@ func directoryNames(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A full disk takes left bytes, and then fails.
+// A full is a writer that accepts left bytes, and then fails as a full disk.
 type full struct{ left int }
 
 var errFull = errors.New("the disk is full")
@@ -144,7 +144,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Each line that cannot be written is an error, and so is a state that cannot be read.
+// If a line cannot be written, or the state cannot be read, the lists fail.
 func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 	dir := crawled(t)
 	var whole bytes.Buffer
@@ -178,7 +178,7 @@ func TestLinesThatCannotBeWrittenAreErrors(t *testing.T) {
 	}
 }
 
-// A failingOrder counts its steps, and fails at one.
+// A failingOrder counts its steps, and fails at the step with a given number.
 type failingOrder struct {
 	*crawllog.Order
 	steps *failing
@@ -211,7 +211,7 @@ func (o *failingOrder) Close() error {
 	return errors.Join(o.steps.step(), o.Order.Close())
 }
 
-// Each step of sorting that fails is an error.
+// If a step of sorting fails, Write fails.
 func TestWhatCannotBeSortedIsAnError(t *testing.T) {
 	dir := crawled(t)
 	for name, run := range map[string]func(f *failing) error{
@@ -243,7 +243,7 @@ func TestWhatCannotBeSortedIsAnError(t *testing.T) {
 	}
 }
 
-// damage overwrites the state of a crawl, and returns what undoes that.
+// damage overwrites the state file of the crawl in dir. undo restores the file.
 func damage(t *testing.T, dir string) (undo func()) {
 	t.Helper()
 	path := filepath.Join(dir, store.StateFile)
@@ -261,7 +261,7 @@ func damage(t *testing.T, dir string) (undo func()) {
 	}
 }
 
-// A healing order calls heal when it is closed.
+// A healingOrder calls heal when it is closed.
 type healingOrder struct {
 	*crawllog.Order
 	heal func()
@@ -272,8 +272,8 @@ func (o *healingOrder) Close() error {
 	return o.Order.Close()
 }
 
-// A state that cannot be read while the log or the outputs are read is an error, even if it can
-// be read again later.
+// If the state cannot be read while Write reads the log or the outputs, Write fails, even if
+// the state can be read again later.
 func TestAStateThatIsDamagedForAMomentIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := crawled(t)
@@ -299,7 +299,8 @@ func TestAStateThatIsDamagedForAMomentIsAnError(t *testing.T) {
 	}
 }
 
-// A state that is damaged for one step only is an error, or changes nothing.
+// The state is damaged during one step only. Write fails, or writes the same files as without
+// the damage.
 func TestAStateThatIsDamagedForAStepChangesNothing(t *testing.T) {
 	t.Parallel()
 	_, later := snapshots(t)
@@ -345,8 +346,8 @@ func TestAStateThatIsDamagedForAStepChangesNothing(t *testing.T) {
 	}
 }
 
-// Sites of the log that cannot be put aside are an error, and so are seeds that cannot be
-// written.
+// If the counts of sites cannot be written to temporary files, Write fails. It also fails if
+// the seeds cannot be written.
 func TestWhatCannotBePutAsideIsAnError(t *testing.T) {
 	t.Parallel()
 	dir := crawled(t)
@@ -361,7 +362,7 @@ func TestWhatCannotBePutAsideIsAnError(t *testing.T) {
 	var more []byte
 	err = crawllog.Read(bytes.NewReader(log), func(l *crawllog.Line) error {
 		if more == nil && !l.Start.IsZero() && l.URL != crawllog.RunURL {
-			for i := range 4100 { // more than are counted in memory
+			for i := range 4100 { // more than mostCounted, so that the counts go to temporary files
 				l.URL = fmt.Sprintf("http://s%d.example/", i)
 				more = l.Append(more)
 			}
@@ -380,7 +381,8 @@ func TestWhatCannotBePutAsideIsAnError(t *testing.T) {
 	}
 }
 
-// A part that cannot be removed is an error beside the one that has ended the writing.
+// If an unfinished file cannot be removed, the error is reported together with the error that
+// has ended Write.
 func TestPartsThatCannotBeRemovedAreTold(t *testing.T) {
 	t.Parallel()
 	dir := crawled(t)
@@ -413,7 +415,7 @@ func TestABitIsLookedForInShortFiles(t *testing.T) {
 	}
 }
 
-// The file of a key may have text around the key, up to 64 KiB.
+// A key file may have text around the key. It may be up to 64 KiB long.
 func TestTheFileOfAKeyIsBounded(t *testing.T) {
 	private, _ := keyFiles(t)
 	key, err := os.ReadFile(private)
@@ -451,7 +453,7 @@ func TestAllFilesAreClosed(t *testing.T) {
 				write(t, dir, provenance.Options{})
 			}
 		}
-		runtime.GC() // closes leaked files now, so that they do not hide later
+		runtime.GC() // close leaked files now, so that they are counted
 		before := openFiles()
 		if err := step(); err != nil || openFiles() > before {
 			t.Errorf("%s: %d files are open, %d were: %v", name, openFiles(), before, err)
@@ -459,7 +461,8 @@ func TestAllFilesAreClosed(t *testing.T) {
 	}
 }
 
-// openFiles returns how many files this process has open, or 0 if the system does not say.
+// openFiles returns how many files this process has open. It returns 0 if the system cannot
+// say.
 func openFiles() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// WriteLists writes all lists of the crawl in dir to one writer. It calls begun after it has
-// read the settings of the crawl.
+// WriteLists writes all lists of the crawl in dir to out. It calls begun after it has read the
+// settings of the crawl.
 func WriteLists(dir string, out io.Writer, begun func() error) error {
 	state, err := store.OpenReader(dir)
 	if err != nil {
@@ -28,10 +28,10 @@ func WriteLists(dir string, out io.Writer, begun func() error) error {
 	return state.Close()
 }
 
-// Order is the interface of a sort.
+// Order is the interface of the sorter that Write uses.
 type Order = order
 
-// ReadLists is WriteLists that also reads the log, with orders that f returns.
+// ReadLists is like WriteLists, but first reads the log, with sorters that f returns.
 func ReadLists(dir string, out io.Writer, f func() Order) error {
 	state, err := store.OpenReader(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func ReadLists(dir string, out io.Writer, f func() Order) error {
 	return state.Close()
 }
 
-// Unflipped reports whether a flipped bit in a text of n bytes is found.
+// Unflipped reports whether a flipped bit in a text of n bytes is corrected.
 func Unflipped(n int) bool {
 	of := make([]byte, n)
 	text := make([]byte, n)
@@ -56,7 +56,8 @@ func Unflipped(n int) bool {
 	return ok && at == 0
 }
 
-// SpillAt counts sites with at most most of them in memory.
+// SpillAt counts the given sites. The parameter most is the largest number of sites in memory;
+// the sorter by gets the counts of all others.
 func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 	h := newHostCounts(by)
 	h.most = most
@@ -69,8 +70,9 @@ func SpillAt(most int, by Order, sites ...string) (*Figures, error) {
 	return &f, h.figures(&f)
 }
 
-// Steps makes the provenance of the crawl in dir without an audit, and writes its files into
-// another directory, without their names. It calls step between any two steps that read a state.
+// Steps makes the provenance of the crawl in dir without an audit. It writes the files into the
+// directory into, under temporary names. It calls step between any two steps that read the
+// state.
 func Steps(dir, into string, now time.Time, step func()) (*Provenance, error) {
 	state, err := store.OpenReader(dir)
 	if err != nil {
@@ -125,8 +127,8 @@ func ReadOutputs(dir string, begun func() error) error {
 	return state.Close()
 }
 
-// CloseSeeds writes the lists of the crawl in dir, and closes the file of its seeds before they
-// are all written. It returns the error of the lists.
+// CloseSeeds writes the lists of the crawl in dir. It closes the file of the seeds before all
+// are written, and returns the error of the lists.
 func CloseSeeds(dir string) error {
 	state, err := store.OpenReader(dir)
 	if err != nil {

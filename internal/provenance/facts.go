@@ -13,13 +13,12 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// mostRows is the maximum number of rows in a table of a datasheet. provenance.json has all
+// mostRows is the largest number of rows in a table of a datasheet. provenance.json has all
 // rows.
 const mostRows = 50
 
-// facts returns the facts for the datasheet, as texts in Markdown. The keys are names:
-// in the datasheet, each text is put between the mark that has its name and the next mark (see
-// beginFacts).
+// facts returns the facts for the datasheet, as texts in Markdown, by name. In the datasheet
+// each text is between a mark with this name (see beginFacts) and the next mark.
 func (p *Provenance) facts() map[string]string {
 	all := map[string]string{
 		"crawl":         p.crawlFacts(),
@@ -44,7 +43,7 @@ func (p *Provenance) facts() map[string]string {
 	return all
 }
 
-// setting returns the value of the setting with a name, or Unknown.
+// setting returns the value of a setting, or Unknown if the crawl does not have it.
 func (p *Provenance) setting(name string) string {
 	for _, s := range p.Settings {
 		if s.Name == name {
@@ -99,8 +98,8 @@ func (p *Provenance) hostFacts() string {
 	return t.String() + more(p.Figures.Hosts-int64(len(p.Figures.TopHosts)), "host")
 }
 
-// more returns a sentence that says that a table leaves out n rows, or "" if n is 0. The
-// parameter of is the noun for a row, in the singular.
+// more returns a sentence that says that a table leaves out n rows. It returns "" if n is 0. of
+// is the noun for a row, in the singular.
 func more(n int64, of string) string {
 	switch {
 	case n <= 0:
@@ -111,9 +110,8 @@ func more(n int64, of string) string {
 	return fmt.Sprintf("\nAnd %d %ss more.\n", n, of)
 }
 
-// numbers returns a table of the names in m and their counts, the most frequent first. what and
-// unit are the headings of its columns. If m has no names, numbers returns the text in the
-// parameter empty.
+// numbers returns a table of names and their counts, the largest count first. what and unit are
+// the heads of its columns. If m is empty, it returns the text empty instead.
 func numbers(what, unit, empty string, m map[string]int64) string {
 	if len(m) == 0 {
 		return empty + "\n"
@@ -305,7 +303,7 @@ func (p *Provenance) elsewhereFacts() string {
 	return "\nA body that has not changed since an earlier crawl is not stored again: a record of type `revisit` says where it is. So the archive is complete only together with those of the earlier crawls; `crawl verify` names each body that is missing.\n"
 }
 
-// changeWords are the words for the classes of changes.
+// changeWords has the words for the classes of changes.
 var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNew:         "it was not fetched before, or was no page",
 	crawler.ChangeModified:    "another body, with another text for readers",
@@ -313,8 +311,8 @@ var changeWords = map[crawler.ChangeClass]string{
 	crawler.ChangeNotModified: "the same",
 }
 
-// changeFacts returns a table of how pages have changed since they were fetched before, or ""
-// if that is not known for any.
+// changeFacts returns a table of how pages have changed since they were last fetched. It
+// returns "" if this is not known for any page.
 func (p *Provenance) changeFacts() string {
 	f := &p.Figures
 	if !f.HasPages || p.Previous == nil && len(f.PageChanges) == 0 {

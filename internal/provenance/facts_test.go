@@ -23,7 +23,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/processes"
 )
 
-// Each mark of the datasheet has facts, and all facts have a mark.
+// For each mark of the datasheet there is a fact with its name, and for each fact there is a
+// mark.
 func TestEachMarkHasItsFacts(t *testing.T) {
 	facts := newWriter(t.Context(), t.TempDir(), nil, Options{}).facts()
 	text, err := fillSheet(emptySheet, facts)
@@ -53,7 +54,7 @@ func allMarks(sheet []byte) (names []string) {
 	return names
 }
 
-// The crawl before is named, with the digest of its provenance if there is one.
+// The datasheet names the previous crawl, with the digest of its provenance.json if it has one.
 func TestTheCrawlBeforeIsNamed(t *testing.T) {
 	before := t.TempDir()
 	previous := func() *Previous {
@@ -75,9 +76,9 @@ func TestTheCrawlBeforeIsNamed(t *testing.T) {
 	}
 }
 
-// The datasheet of a snapshot says what it has from the crawl before: bodies that are not in
-// its archive, pages that were not sent again, and a robots.txt that is older than the crawl.
-// The datasheet of a single crawl says nothing of this.
+// The datasheet of a later snapshot says what comes from the previous crawl: bodies that are
+// not in its own archive, pages that were not sent again, and robots.txt files that are older
+// than the crawl. The datasheet of a single crawl has no such facts.
 func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.Settings = []Setting{{Name: "purpose", Value: "none"}}
@@ -111,8 +112,8 @@ func TestADatasheetTellsWhatASnapshotHasFromTheOneBefore(t *testing.T) {
 	}
 }
 
-// The facts of three crawls equal the golden file: one without facts, one with one fact of each
-// kind, and one with more rows than tables show.
+// The facts of three crawls equal the golden file: a crawl without facts, one with one fact of
+// each kind, and one with more rows than a table shows.
 func TestGoldenFacts(t *testing.T) {
 	now := time.Date(2000, 1, 2, 3, 4, 5, 0, time.UTC)
 	nothing := newWriter(t.Context(), "/crawls/nothing.crawl", nil, Options{Now: now}).Provenance
@@ -174,7 +175,7 @@ func TestGoldenFacts(t *testing.T) {
 	goldenFile(t, "facts.md", is.String())
 }
 
-// goldenFile compares a text with the golden file.
+// goldenFile compares a text with the golden file of this name.
 func goldenFile(t *testing.T, name, is string) {
 	t.Helper()
 	golden := filepath.Join("testdata", "golden", name)
@@ -192,8 +193,8 @@ func goldenFile(t *testing.T, name, is string) {
 	}
 }
 
-// The facts from crawl.log and pages.jsonl equal the golden file. There are lines of each
-// kind, and runs that are known from the log, from the processes, or from both.
+// The facts from crawl.log and pages.jsonl equal the golden file. The log has lines of each
+// kind. Some runs are known from the log, some from the state, and some from both.
 func TestGoldenLog(t *testing.T) {
 	at := func(seconds int) time.Time { return time.Date(2000, 1, 2, 3, 4, seconds, 0, time.UTC) }
 	run := func(seconds int, notes ...string) crawllog.Line {
@@ -222,7 +223,7 @@ func TestGoldenLog(t *testing.T) {
 		run(30, "begin:unclean", "lost:some"),
 		request(31, 200, 1, "http://a.example/3", "L", "text/html"),
 		run(40, "begin:clean"),
-		request(39, 200, 1, "http://a.example/4", "L", "text/html"), // the clock was set back
+		request(39, 200, 1, "http://a.example/4", "L", "text/html"), // earlier than the line before, because the clock was set back
 	} {
 		log = l.Append(log)
 	}
@@ -283,8 +284,8 @@ func TestGoldenLog(t *testing.T) {
 	goldenFile(t, "log.txt", is.String())
 }
 
-// Settings of other versions are kept. A setting that the version of the crawl did not have is
-// the usual one. A setting that this version does not have has no usual value.
+// A setting that this version does not know is listed without a default. A setting that the
+// version of the crawl did not know is listed with its default.
 func TestSettingsOfOtherVersions(t *testing.T) {
 	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
 	w.asked = map[string]string{"delay": "2s", "gone": "x"}
@@ -301,7 +302,8 @@ func TestSettingsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// An earlier provenance counts if all of it can be read and there was no purge since.
+// An earlier provenance.json is used only if all of it can be read and there was no purge
+// since.
 func TestAnEarlierProvenanceIsReadWhole(t *testing.T) {
 	const text = `{"outputs": [{"name": "warc/a", "bytes": 1, "sha256": "x"}]}`
 	for name, c := range map[string]struct {
@@ -322,7 +324,7 @@ func TestAnEarlierProvenanceIsReadWhole(t *testing.T) {
 	}
 }
 
-// Text of sites is shown up to a maximum length.
+// shown returns at most mostText characters of a text.
 func TestShown(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "(empty)", " \t": "(empty)", "a\tb\nc": "`a b c`", "`e\u0301\x00": "`\\u{60}e\\u{301}\\u{0}`",
@@ -334,7 +336,7 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// Lists are bounded, and have the number of all items.
+// A list has at most mostListed items, and the number of all items.
 func TestListsAreBounded(t *testing.T) {
 	var m Many[int]
 	counts := map[string]int64{}
@@ -359,7 +361,8 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
-// In any datasheet, text outside of the marks is kept, and filling it again changes nothing.
+// Filling in a datasheet keeps all text outside of its marks. Filling it in again changes
+// nothing.
 func FuzzDatasheet(f *testing.F) {
 	f.Add(string(emptySheet))
 	f.Add("<!-- facts: counts -->\r\nx\r\n<!-- /facts -->\r\nmine")

@@ -31,7 +31,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// unavailable returns a handler that answers 503 with a Retry-After.
+// unavailable returns a handler that answers 503 with a Retry-After of the given length.
 func unavailable(pause time.Duration) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
@@ -39,7 +39,7 @@ func unavailable(pause time.Duration) http.HandlerFunc {
 	}
 }
 
-// goldenWeb has a site for each fate of a URL.
+// goldenWeb returns a web with a site for each way in which a URL can end.
 func goldenWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	w.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\nContent-Signal: search=no\n").
@@ -67,8 +67,8 @@ func goldenWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// goldenCrawl makes a crawl in two runs, with a crawl before it and a purge after it. The
-// robots.txt of moody.example fails, then succeeds, then fails.
+// goldenCrawl makes a crawl in two runs, with a previous crawl and with a purge after it. The
+// robots.txt of moody.example fails in the first run, succeeds, and then fails again.
 func goldenCrawl(t *testing.T) (dir string) {
 	root := t.TempDir()
 	w := goldenWeb(t)
@@ -138,30 +138,30 @@ func goldenCrawl(t *testing.T) (dir string) {
 	return dir
 }
 
-// Texts that differ between runs, machines or versions, and their replacements. The hour of a time is
-// kept, since retries happen after a random delay.
+// varied has texts that differ between runs, machines or versions, and their replacements. Only
+// the hour of a time stays, because retries happen after a random delay.
 var varied = []struct {
 	from *regexp.Regexp
 	to   string
 }{
 	{regexp.MustCompile(`(\d{4}-\d\d-\d\dT\d\d):\d\d:\d\d(\.\d+)?Z`), "$1:MM:SSZ"},
-	// Files that have such times, or are compressed, differ between runs.
+	// Lengths and digests differ between runs if a file has such times or is compressed.
 	{regexp.MustCompile(`"bytes": [1-9]\d*,\n(\s*)"sha256": "[0-9a-f]{64}"`), "\"bytes\": 1,\n$1\"sha256\": \"SHA-256\""},
 	{regexp.MustCompile(`"((?:settings|log|robots_copies|provenance|file)_sha256)": "[0-9a-f]{64}"`), `"$1": "SHA-256"`},
 	{regexp.MustCompile("\\| \\d+ \\| `[0-9a-f]{64}` \\|"), "| N | `SHA-256` |"},
 	{regexp.MustCompile(`files, \d+ bytes`), "files, N bytes"},
 	{regexp.MustCompile(`"offset":[1-9]\d*`), `"offset":1`},
-	// Facts of the machine.
+	// These depend on the machine.
 	{regexp.MustCompile(`"(zone|clock|synchronised|go|os|arch)": "[^"]+"`), `"$1": "OF THE MACHINE"`},
 	{regexp.MustCompile(`"utc_offset": -?\d+`), `"utc_offset": 0`},
 	{regexp.MustCompile("`permesso/V [a-z0-9]+/[a-z0-9]+` \\| `[^`]*` \\| `(yes|no|unknown)`"), "`permesso/V OS/ARCH` | `CLOCK` | `SYNCHRONISED`"},
 	{regexp.MustCompile(`("build": |(?m:^    ))"[0-9a-f]{64}"`), `$1"BUILD"`},
-	// Settings with their usual values: each version has more of them.
+	// Settings with their defaults are left out, because each version has more of them.
 	{regexp.MustCompile(`(?m)^    \{\n      "name": .*\n      "value": .*\n      "given": false,\n.*\n    \},?\n`), ""},
 	{regexp.MustCompile(`\},\n  \]`), "}\n  ]"},
 }
 
-// Each file of a provenance equals its golden file.
+// Each file that Write has written equals its golden file.
 func TestGoldenProvenance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := goldenCrawl(t)
@@ -181,7 +181,7 @@ func TestGoldenProvenance(t *testing.T) {
 	})
 }
 
-// goldenText compares a text with its golden file.
+// goldenText compares a text with the golden file of this name.
 func goldenText(t *testing.T, name, text string) {
 	t.Helper()
 	golden := filepath.Join("testdata", "golden", name)
@@ -199,7 +199,7 @@ func goldenText(t *testing.T, name, text string) {
 	}
 }
 
-// valued adds the paths of the fields of a JSON value that are not empty to all.
+// valued adds to all the paths of those fields of a JSON value that are not empty.
 func valued(v any, path string, all map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -218,7 +218,7 @@ func valued(v any, path string, all map[string]bool) {
 	}
 }
 
-// unset returns the fields of a type that have no value.
+// unset returns the paths of the fields of a type that are not in has.
 func unset(of reflect.Type, path string, has map[string]bool) (all []string) {
 	switch {
 	case of == reflect.TypeFor[time.Time](), of.Kind() == reflect.Map:
@@ -239,7 +239,7 @@ func unset(of reflect.Type, path string, has map[string]bool) (all []string) {
 	return []string{path}
 }
 
-// The golden files have a value for each field, so that a lost field is noticed.
+// Each field has a value in one of the golden files, so that a lost field is noticed.
 func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -247,12 +247,13 @@ func TestTheGoldenProvenanceHasAValueOfEachField(t *testing.T) {
 		but   []string
 	}{
 		provenance.File: {[]reflect.Type{reflect.TypeFor[provenance.Provenance]()}, []string{
-			// Tests are built without these.
+			// A test program has no such values.
 			".writer.revision", ".writer.revision_time", ".writer.modified", ".writer.modules.path", ".writer.modules.version", ".writer.modules.sum",
-			// For more seeds than are listed, and for a crawl that is damaged, was killed or broke a rule.
+			// Only crawls have these that have more seeds than are listed, or are damaged, were
+			// killed or broke a rule.
 			".seeds.file", ".killed", ".log_lost", ".figures.other_lines", ".audit.reason", ".audit.violations", ".audit.unproven_lines", ".audit.checks.violations",
-			".absences.skipped_links", // of a crawl that keeps no links
-			".runs.list.utc_offset",   // differs between machines
+			".absences.skipped_links", // only for a crawl without links.jsonl
+			".runs.list.utc_offset",   // left out because it differs between machines
 		}},
 		provenance.AbsencesFile: {[]reflect.Type{reflect.TypeFor[provenance.Absence](), reflect.TypeFor[provenance.Refusal]()}, nil},
 		provenance.RobotsFile:   {[]reflect.Type{reflect.TypeFor[provenance.Copy]()}, nil},

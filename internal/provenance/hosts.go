@@ -8,18 +8,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// mostCounted is how many sites are counted in memory. If there are more, the counts are moved
-// to files, which are sorted later.
+// mostCounted is how many sites are counted in memory. The counts of further sites are written
+// to temporary files and sorted.
 const mostCounted = 4096
 
 // A hostCounts counts requests by site, in bounded memory.
 type hostCounts struct {
 	most   int
 	counts map[frontier.Site]int64
-	order  order // counts that were moved from memory, sorted by host and then by site
+	order  order // counts that were moved out of memory, sorted by host and then by site
 }
 
-// An order sorts records on disk. It is a *crawllog.Order, or one that fails in tests.
+// An order sorts records on disk. It is a *crawllog.Order; tests replace it by one that fails.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
@@ -39,7 +39,7 @@ func (h *hostCounts) add(site frontier.Site) error {
 				return err
 			}
 		}
-		site = frontier.Site(strings.Clone(string(site))) // a copy, because the original would keep the whole line in memory
+		site = frontier.Site(strings.Clone(string(site))) // copy the name, because otherwise the whole line would stay in memory
 	}
 	h.counts[site]++
 	return nil

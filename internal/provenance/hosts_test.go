@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// The figures do not depend on how many sites fit in memory.
+// The counts do not depend on how many sites fit in memory.
 func TestHostsAreCountedInBoundedMemory(t *testing.T) {
 	for _, most := range []int{1, 3, 10_000} {
 		h := newHostCounts(crawllog.NewOrder(t.TempDir()))

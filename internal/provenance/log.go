@@ -22,28 +22,27 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A logRun is what crawl.log says about a run.
+// A logRun has the facts about one run that are in crawl.log.
 type logRun struct {
 	begun, last time.Time
-	next        bool // another run follows in the log; only then is it known whether this run was killed
-	killed      bool // the run did not end by itself, as the first line of the next run says
+	next        bool // the log has a later run; without one, killed is not known
+	killed      bool // the run was killed, as the first line of the next run says
 }
 
-// A logReader reads crawl.log.
+// A logReader reads crawl.log into a Provenance.
 type logReader struct {
 	*Provenance
 	ctx   context.Context
-	runs  []logRun // the first mostRuns runs
+	runs  []logRun // the first mostRuns runs of the log
 	all   int64
 	hosts hostCounts
 }
 
-// mostRuns is how many runs in the log are remembered. It is more than the number of runs that
-// are listed, because the runs in the log are joined with the runs that the state of the crawl
-// has recorded.
+// mostRuns is how many runs in the log are remembered. It is larger than mostListed, because
+// the runs in the log are later joined with the runs in the state.
 const mostRuns = 10 * mostListed
 
-// readLog reads crawl.log. If the file is missing, that is the same as a file without lines.
+// readLog reads crawl.log. A missing file is read like an empty one.
 func (w *writer) readLog() (err error) {
 	r := &logReader{Provenance: w.Provenance, ctx: w.ctx, hosts: newHostCounts(w.newOrder(w.Temp))}
 	defer func() { err = errors.Join(err, r.hosts.close()) }()
@@ -90,7 +89,7 @@ func (r *logReader) line(_ int64, l *crawllog.Line, _ []byte) error {
 	return causeOf(r.ctx)
 }
 
-// request counts a request.
+// request counts a request, from its line in the log.
 func (r *logReader) request(l *crawllog.Line) error {
 	f := &r.Figures
 	f.Requests++
@@ -108,19 +107,19 @@ func (r *logReader) request(l *crawllog.Line) error {
 		count(f.Statuses, strconv.Itoa(l.Status))
 	}
 	if strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite)) {
-		if _, other := l.Annotation("for"); !other { // without the annotation "for" the request was for robots.txt; with it, for tdmrep.json or a license
+		if _, other := l.Annotation("for"); !other { // without the annotation "for" the request was for a robots.txt; with it, it was for a tdmrep.json or a license document
 			f.RobotsRequests++
 		}
 		return nil
 	}
-	kept, isKept := l.Annotation("kept") // an annotation of 304s: the media type of the archived page
+	kept, isKept := l.Annotation("kept") // an annotation of a 304 answer: the media type of the archived page
 	if (l.Status/100 == 2 || isKept) && !failed {
 		count(f.Types, cmp.Or(kept, l.Type, Unknown))
 	}
 	return nil
 }
 
-// others means all names after the first mostNames.
+// others is the name under which count counts all names after the first mostNames.
 const others = "others"
 
 // count adds one to the count of a name. If m already has mostNames names, it counts a new name
@@ -132,8 +131,8 @@ func count(m map[string]int64, name string) {
 	tally(m, name)
 }
 
-// tally adds one to the count of a name, however many names m has. It stores a copy of a new
-// name, because the name is a substring of a line, and would keep the whole line in memory.
+// tally adds one to the count of a name. It copies a new name, because the name is a part of a
+// line, and the whole line would stay in memory.
 func tally(m map[string]int64, name string) {
 	if _, known := m[name]; !known {
 		name = strings.Clone(name)
@@ -141,8 +140,8 @@ func tally(m map[string]int64, name string) {
 	m[name]++
 }
 
-// tallyFirst adds one to the count of a name. If m already has the maximum number of names, it
-// ignores a new name.
+// tallyFirst adds one to the count of a name. It ignores a new name if m already has as many
+// names as the parameter most says.
 func tallyFirst(m map[string]int64, name string, most int) {
 	if _, known := m[name]; known || len(m) < most {
 		tally(m, name)
@@ -152,7 +151,7 @@ func tallyFirst(m map[string]int64, name string, most int) {
 // mostTop is how many names a list of the most frequent ones has.
 const mostTop = 20
 
-// topOf returns the most frequent of the names, at most mostTop.
+// topOf returns the mostTop most frequent names, or all if there are fewer.
 func topOf(m map[string]int64) []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -161,14 +160,14 @@ func topOf(m map[string]int64) []Count {
 	return mostFrequent(all)
 }
 
-// mostFrequent returns the most frequent names, at most mostTop, the most frequent first. Names
-// that are equally frequent stay in the order of the argument, which is by name.
+// mostFrequent returns the mostTop most frequent names, the most frequent first. all must be
+// sorted by name. Names that are equally frequent stay in this order.
 func mostFrequent(all []Count) []Count {
 	slices.SortStableFunc(all, func(a, b Count) int { return int(max(-1, min(1, b.N-a.N))) })
 	return all[:min(mostTop, len(all))]
 }
 
-// about reads a line about the crawl itself, such as the beginning of a run.
+// about reads a line about the crawl itself, such as the line at the beginning of a run.
 func (r *logReader) about(l *crawllog.Line) {
 	if how, begins := l.Annotation("begin"); begins {
 		if n := len(r.runs); n > 0 && int64(n) == r.all {
@@ -206,7 +205,7 @@ func (r *logReader) about(l *crawllog.Line) {
 	}
 }
 
-// plain returns the value of an annotation without percent-encoding.
+// plain returns the value of an annotation, after percent-decoding.
 func plain(value string) string {
 	if s, err := url.PathUnescape(value); err == nil {
 		return s
@@ -224,15 +223,15 @@ func (w *writer) joinRuns(r *logReader) error {
 	return err
 }
 
-// join combines the runs in the log with the processes that the state has recorded, one for
-// each run. unclean is true if the last run did not end by itself. A run may be in the state
-// only, because its lines in the log were removed. It may be in the log only, because it was
-// killed before it recorded itself, or because the version of its program records none.
+// join combines the runs in the log with the processes in the state, one for each run. unclean
+// is true if the last run was killed. A run may be only in the state, because its lines were
+// removed from the log. A run may be only in the log, because it was killed before it was
+// recorded, or because its version of the program records no runs.
 func (w *writer) join(r *logReader, h *processes.History, unclean bool) {
 	w.Builds = map[string]processes.Build{}
 	i := 0
 	for n, of := range r.runs {
-		until := time.Time{} // the beginning of the next run
+		until := time.Time{} // when the next run begins; zero: this is the last run
 		if n+1 < len(r.runs) {
 			until = r.runs[n+1].begun
 		}

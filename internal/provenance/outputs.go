@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// outputNames returns the names of the files that a crawl may have, except those of the archive
-// and those that Write makes.
+// outputNames returns the names of the files that a crawl may have. It leaves out WARC files
+// and the files that Write makes.
 func outputNames() []string {
 	return []string{
 		store.StateFile, store.LogFile, store.PagesFile, store.LinksFile, store.IndexFile, "index.part",
@@ -42,8 +42,8 @@ func (w *writer) expect() {
 }
 
 // readOutputs computes the digest of each file of the crawl, and compares it with what the
-// crawl has recorded about the file. If files differ, the error is a *store.DamagedError that
-// names the first of them.
+// crawl has recorded. If files differ, it returns a *store.DamagedError with the path of the
+// first.
 func (w *writer) readOutputs() error {
 	written, err := w.state.Written()
 	if err != nil {
@@ -84,10 +84,9 @@ func (w *writer) readOutputs() error {
 	return nil
 }
 
-// output returns a file with its digest. With Options.Kept, this is the digest that the crawl
-// has recorded, if it has recorded one and the file does not grow any more. Otherwise output
-// computes it from the bytes of the file. If the file is not as the crawl has written it, the
-// error is a *store.DamagedError.
+// output returns a file with its digest. If the crawl has recorded a digest, Options.Kept is
+// set and the file no longer grows, this is the recorded digest. Otherwise output reads the
+// file. It returns a *store.DamagedError if the file is not as the crawl has written it.
 func (w *writer) output(name string, of store.Written, known bool) (Output, error) {
 	path := filepath.Join(w.dir, filepath.FromSlash(name))
 	if !known {
@@ -117,8 +116,8 @@ func (w *writer) output(name string, of store.Written, known bool) (Output, erro
 	return out, nil
 }
 
-// earlier returns the files that the existing provenance.json lists, by name. If that cannot be
-// read, or if a purge may have changed files since it was written, it returns none.
+// earlier returns the files in the existing provenance.json, by name. It returns none if that
+// file cannot be read, or if a purge may have changed files since it was written.
 func (w *writer) earlier() map[string]Output {
 	all := map[string]Output{}
 	text, err := readBounded(filepath.Join(w.dir, File), mostFile)
@@ -132,9 +131,9 @@ func (w *writer) earlier() map[string]Output {
 	return all
 }
 
-// unlike returns an error if a file of the archive has the same length as in the earlier
-// provenance.json, but another digest. It is called for files for which the crawl
-// itself has recorded no digest.
+// unlike compares a WARC file with the earlier provenance.json. It returns an error if the
+// lengths are equal and the digests are not. It is called for a file if the crawl has recorded
+// no digest of it.
 func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	was, known := earlier[o.Name]
 	if !known || !strings.HasPrefix(o.Name, store.ArchiveDir+"/") || was.Bytes != o.Bytes || was.SHA256 == o.SHA256 {
@@ -145,10 +144,10 @@ func (w *writer) unlike(o Output, earlier map[string]Output) error {
 	}
 }
 
-// missing returns the length and the digest of a missing WARC file, as the crawl or the earlier
-// provenance.json has them: the file may have been moved away (crawl verify --moved), and still
-// belongs to the crawl. If the digest is not known, or if the missing file is not a WARC file,
-// the error is a *store.DamagedError. But a missing file that was empty is not an error.
+// missing returns the length and the digest of a missing WARC file, from the state or from the
+// earlier provenance.json. The file may have been moved away (crawl verify --moved), and still
+// belongs to the crawl. The error is a *store.DamagedError if the digest is not known, or if
+// the file is not a WARC file. A file that was empty may be missing.
 func (w *writer) missing(name string, of store.Written, earlier map[string]Output) (Output, error) {
 	if of.Length == 0 {
 		return Output{}, nil
@@ -166,7 +165,7 @@ func (w *writer) missing(name string, of store.Written, earlier map[string]Outpu
 	}
 }
 
-// archiveNames returns all files in the directory of the archive.
+// archiveNames returns the names of all files in the directory of WARC files.
 func archiveNames(dir string) (names []string, err error) {
 	files, err := os.ReadDir(filepath.Join(dir, store.ArchiveDir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -180,9 +179,8 @@ func archiveNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// digestFile returns a file with its digest, and the CRC-32C of its first bytes. The parameter
-// first is how many bytes those are. A file that is not regular counts as missing, because it
-// may be a pipe, and reading a pipe might not end.
+// digestFile returns a file with its digest, and the CRC-32C of its first bytes; first is their
+// number. A file that is not regular counts as missing, because reading a pipe might never end.
 func digestFile(ctx context.Context, path, name string, first int64) (Output, uint32, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -209,9 +207,9 @@ func digestFile(ctx context.Context, path, name string, first int64) (Output, ui
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Current reports whether the provenance in dir is still that of the files in dir: no run and
-// no purge has changed them since it was written. It compares only the lengths of the files. If
-// signed is true, it also returns false if there is no signature.
+// Current reports whether the provenance in dir still describes the files in dir: no run and no
+// purge has changed them. It compares only the lengths of the files. If signed is set, there
+// must also be a signature.
 func Current(dir string, signed bool) bool {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	var p Provenance

@@ -12,7 +12,8 @@ import (
 // mostLicenses is how many different license URLs are counted.
 const mostLicenses = 10 * mostNames
 
-// readPages computes the figures that come from pages.jsonl, if the crawl writes that file.
+// readPages computes the counts that come from pages.jsonl. It does nothing if the crawl does
+// not write that file.
 func (w *writer) readPages() (err error) {
 	f := &w.Figures
 	licenses := map[string]int64{}

@@ -9,38 +9,38 @@ import (
 	"github.com/permesso-crawler/permesso/internal/processes"
 )
 
-// Format names the form of a Provenance in JSON, and Version is its number. Format and Version
-// change if a name in the JSON or its meaning changes, but not if a name is added. Verify also
-// reads formats 1 and 2.
+// Format identifies the JSON form of a Provenance, and Version is its number. They change if a
+// name in the JSON or its meaning changes, but not if a name is added. Verify also reads
+// formats 1 and 2.
 const (
 	Format  = "permesso-provenance/3"
 	Version = 3
 )
 
-// Names of the files in the directory of a crawl.
+// The names of the files that Write makes in the directory of a crawl.
 const (
 	File          = "provenance.json"
-	SignatureFile = "provenance.json.sig" // Ed25519, 64 bytes, over the bytes of File
+	SignatureFile = "provenance.json.sig" // Ed25519 signature of the bytes of File, 64 bytes
 	AbsencesFile  = "absences.jsonl"
 	RobotsFile    = "robots.jsonl"
 	SeedsFile     = "seeds-asked.txt" // written if there are more than MostSeeds seeds
 	DatasheetFile = "DATASHEET.md"
 )
 
-// Maximum numbers of listed items. Further items are only counted.
+// The largest numbers of listed items. Further items are only counted.
 const (
 	MostSeeds  = 1000
-	mostListed = 1000 // runs, changes, overrides, orders
-	mostNames  = 1000 // different media types, statuses ...; the others are counted together
+	mostListed = 1000 // number of runs, changes, overrides and orders
+	mostNames  = 1000 // number of different names, such as media types and statuses; further names are counted together
 )
 
-// A Provenance is what is known about the origin of the data of a crawl. Times are in UTC.
+// A Provenance describes where the data of a crawl come from. Times are in UTC.
 type Provenance struct {
 	Format  string          `json:"format"`
 	Version int             `json:"version"`
-	Name    string          `json:"name"`    // name of the directory of the crawl
+	Name    string          `json:"name"`    // base name of the crawl's directory
 	Written time.Time       `json:"written"` // when this provenance was written
-	Writer  processes.Build `json:"writer"`  // the program that has written this provenance; it may be another one than that which crawled
+	Writer  processes.Build `json:"writer"`  // the program that has written this provenance, perhaps another one than the crawler
 
 	Identity       Identity  `json:"identity"`
 	Settings       []Setting `json:"settings"`        // settings of the last run
@@ -48,9 +48,9 @@ type Provenance struct {
 	Seeds          Seeds     `json:"seeds"`
 
 	Runs      Many[Run]                  `json:"runs"`
-	Killed    int64                      `json:"killed"`   // runs that did not end by themselves
-	LogLost   int64                      `json:"log_lost"` // bytes of crawl.log that were removed or cut between runs
-	Builds    map[string]processes.Build `json:"builds"`   // the programs that crawled, by Run.Build
+	Killed    int64                      `json:"killed"`   // number of runs that were killed
+	LogLost   int64                      `json:"log_lost"` // number of bytes of crawl.log that were removed between runs
+	Builds    map[string]processes.Build `json:"builds"`   // the programs that have crawled, by Run.Build
 	Changes   Many[Change]               `json:"changes"`
 	Overrides Many[Override]             `json:"overrides"`
 	Orders    Many[crawler.Order]        `json:"orders"`
@@ -60,22 +60,22 @@ type Provenance struct {
 	Absences Absences  `json:"absences"`
 	Audit    Audit     `json:"audit"`
 	Previous *Previous `json:"previous,omitempty"`
-	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged later; absences.jsonl lists these URLs; nil: there are none
+	Purge    *Purge    `json:"purge,omitempty"` // URLs whose stored answers were purged later, which absences.jsonl lists; nil: there are none
 
 	Outputs []Output `json:"outputs"`
 
-	// FileSHA256 is the SHA-256 of provenance.json, computed with 64 zeros in the place of this
-	// value. Format 1 has no such field.
+	// FileSHA256 is the SHA-256 of provenance.json itself, with 64 zeros in place of this
+	// value. It is empty in format 1.
 	FileSHA256 string `json:"file_sha256"`
 }
 
-// A Purge says for how many URLs the stored answers were purged, and when this was done last.
+// A Purge says how many URLs had their stored answers purged, and when the last purge was.
 type Purge struct {
 	URLs int64     `json:"urls"`
 	Last time.Time `json:"last"`
 }
 
-// A Many is a list that is cut off after its first items, with the number of all items.
+// A Many has the first items of a list, and the number of all its items.
 type Many[T any] struct {
 	All  int64 `json:"all"`
 	List []T   `json:"list"`
@@ -92,24 +92,24 @@ type Identity struct {
 	Token     string   `json:"token"`
 	Contact   string   `json:"contact"`
 	Mail      string   `json:"mail,omitempty"`
-	UserAgent string   `json:"user_agent"`            // the User-Agent field, as this program would send it
-	Archived  []string `json:"user_agents_archived"`  // User-Agent fields of the requests in the WARC files
-	From      string   `json:"from_header,omitempty"` // the From header field
+	UserAgent string   `json:"user_agent"`            // User-Agent of the requests, as this version of the program sends it
+	Archived  []string `json:"user_agents_archived"`  // User-Agents of the requests in the WARC files
+	From      string   `json:"from_header,omitempty"` // value of the From header field of the requests
 }
 
 // A Setting is an option of the crawl.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-	Given bool   `json:"given"` // Value differs from Usual
-	Usual string `json:"usual"` // the default; "unknown" if this program does not have the setting
+	Given bool   `json:"given"` // Value is not the default
+	Usual string `json:"usual"` // the default; "unknown" if the program that writes this provenance does not have the setting
 }
 
-// Seeds are the URLs that the crawl began with, and those that were added to it.
+// Seeds are the URLs with which the crawl began, and those that were added later.
 type Seeds struct {
 	Count  int64    `json:"count"`
-	SHA256 string   `json:"sha256"` // SHA-256 of the seeds as a text with a line for each
-	List   []string `json:"list"`   // sorted by site; empty if File has the list
+	SHA256 string   `json:"sha256"` // SHA-256 of the seeds as a text with one seed per line
+	List   []string `json:"list"`   // the seeds, sorted by site; empty if File has them
 	File   string   `json:"file,omitempty"`
 }
 
@@ -117,27 +117,27 @@ type Seeds struct {
 type Run struct {
 	Began time.Time `json:"began"`
 	Last  time.Time `json:"last_line,omitzero"` // time of the last line of the run in crawl.log
-	Ended time.Time `json:"ended,omitzero"`     // when the run ended, as the run itself has recorded
+	Ended time.Time `json:"ended,omitzero"`     // when the run ended, as the run itself has recorded; zero: not recorded
 	How   string    `json:"how"`                // how the run ended: a crawler.End, HowKilled, HowItself or HowUnknown
 
 	Zone         string `json:"zone,omitempty"`
 	Offset       *int   `json:"utc_offset,omitempty"` // seconds east of UTC
-	Clock        string `json:"clock"`                // the hardware that the machine's clock is read from, or "unknown"
-	Synchronised string `json:"synchronised"`         // whether the clock was synchronised: yes, no, unknown
-	Build        string `json:"build,omitempty"`      // key of Provenance.Builds; empty if it is unknown
+	Clock        string `json:"clock"`                // hardware from which the operating system reads the time, or "unknown"
+	Synchronised string `json:"synchronised"`         // whether the clock was synchronised: "yes", "no" or "unknown"
+	Build        string `json:"build,omitempty"`      // key of the run's program in Provenance.Builds; empty: not known
 }
 
 // The values of Run.How for a run that has not recorded its end.
 const (
-	HowKilled  = "killed"    // a kill, a power cut, a full disk
-	HowItself  = "by itself" // the run ended by itself, but did not record how
+	HowKilled  = "killed"    // the run ended by a kill, a power cut or a full disk
+	HowItself  = "by itself" // the run ended by itself, but has not recorded how
 	HowUnknown = "unknown"
 )
 
-// Unknown is the value of facts that were not recorded.
+// Unknown is the value of a fact that was not recorded.
 const Unknown = "unknown"
 
-// A Change is a setting that differs from that of the run before.
+// A Change is a setting that has another value than in the previous run.
 type Change struct {
 	Time    time.Time `json:"time"`
 	Setting string    `json:"setting"`
@@ -145,50 +145,50 @@ type Change struct {
 	Is      string    `json:"is"`
 }
 
-// An Override is a setting that allows more requests than usual: to all sites, or to one site
-// more than to the others.
+// An Override is a setting that permits more requests than the default permits, or more at one
+// site than at others.
 type Override struct {
-	Time    time.Time `json:"time,omitzero"` // time of the line in crawl.log; zero for a setting of the crawl
+	Time    time.Time `json:"time,omitzero"` // time of the line in crawl.log; zero: the setting is one of the whole crawl
 	Site    string    `json:"site,omitempty"`
 	Setting string    `json:"setting"`
 	Value   string    `json:"value"`
 	Reason  string    `json:"reason,omitempty"`
 }
 
-// Figures are counts from crawl.log and pages.jsonl.
+// Figures are numbers from crawl.log and pages.jsonl.
 type Figures struct {
 	First          time.Time        `json:"first,omitzero"` // time of the first line of crawl.log
 	Last           time.Time        `json:"last,omitzero"`
 	LogLines       int64            `json:"log_lines"`
-	OtherLines     int64            `json:"other_lines"` // lines of crawl.log that cannot be parsed
+	OtherLines     int64            `json:"other_lines"` // number of lines of crawl.log that cannot be read
 	Requests       int64            `json:"requests"`
 	RobotsRequests int64            `json:"robots_requests"`
-	Bytes          int64            `json:"bytes"` // bytes of bodies, as they came over the wire
-	Sites          int64            `json:"sites"` // sites that received requests
+	Bytes          int64            `json:"bytes"` // size of all bodies as they were sent over the wire
+	Sites          int64            `json:"sites"` // number of sites that received requests
 	Hosts          int64            `json:"hosts"`
 	TopHosts       []Count          `json:"top_hosts"`    // the hosts with the most requests
-	Statuses       map[string]int64 `json:"status"`       // number of answers by HTTP status, including those for robots.txt
-	Errors         map[string]int64 `json:"errors"`       // requests that failed, by stage
-	Types          map[string]int64 `json:"types_of_2xx"` // number of answers by media type: answers with 2xx, and 304s whose page is archived; robots.txt files are not counted
+	Statuses       map[string]int64 `json:"status"`       // number of answers by HTTP status, including answers for robots.txt
+	Errors         map[string]int64 `json:"errors"`       // number of failed requests, by the stage that failed
+	Types          map[string]int64 `json:"types_of_2xx"` // number of 2xx answers, and of 304 answers whose page is archived, by media type; without robots.txt files
 
-	HasPages bool             `json:"has_pages"`  // pages.jsonl exists; the fields below are counted from it
-	Pages    int64            `json:"page_lines"` // lines of pages.jsonl
+	HasPages bool             `json:"has_pages"`  // pages.jsonl exists; the next fields are counted from it
+	Pages    int64            `json:"page_lines"` // number of lines of pages.jsonl
 	Charsets map[string]int64 `json:"charsets"`
-	// PageChanges counts pages by crawler.ChangeClass: how they have changed since they were
-	// fetched before, in the previous crawl or earlier in this one. Pages whose class is
-	// unknown, sitemaps and embedded resources are not counted.
+	// PageChanges counts pages by how they have changed since they were last fetched (see
+	// crawler.ChangeClass), in the previous crawl or earlier in this one. It does not count
+	// sitemaps, embedded resources, and pages whose change is not known.
 	PageChanges map[string]int64 `json:"page_changes"`
-	// Gone is the number of pages that were answered with 404 or 410 in this crawl, but without
-	// an error in the previous one. It is nil if there is no previous crawl, or if that cannot
-	// be read.
+	// Gone is the number of pages that had status 404 or 410 in this crawl, and were fetched
+	// without an error in the previous crawl. It is nil if there is no previous crawl, or if
+	// that cannot be read.
 	Gone *int64 `json:"gone"`
 
-	Truncated int64            `json:"truncated"` // pages whose body is not complete
+	Truncated int64            `json:"truncated"` // number of pages whose body is incomplete
 	NoIndex   int64            `json:"noindex"`
 	NoArchive int64            `json:"noarchive"`
-	Refused   int64            `json:"use_refused"` // pages that were not kept because their owner refuses the purpose of the crawl
-	Usage     map[string]int64 `json:"usage"`       // number of pages by what their owners have said about a use, such as "tdm refused" or "search granted"
-	Licenses  []Count          `json:"licenses"`    // URLs of terms of use, each with the number of pages that they are for
+	Refused   int64            `json:"use_refused"` // number of pages that were not stored because their owner refuses the purpose of the crawl
+	Usage     map[string]int64 `json:"usage"`       // number of pages by what their owners say about a use, such as "tdm refused" or "search granted"
+	Licenses  []Count          `json:"licenses"`    // URLs of terms of use, each with the number of pages to which it applies
 }
 
 // A Count is a name and how often it occurred.
@@ -197,27 +197,27 @@ type Count struct {
 	N    int64  `json:"count"`
 }
 
-// Robots counts the copies of robots.txt that the crawl used. robots.jsonl has a line for each
-// copy.
+// Robots counts the copies of robots.txt that the crawl has used. robots.jsonl has a line for
+// each copy.
 type Robots struct {
-	Sites  int64  `json:"sites"` // sites whose robots.txt was fetched, or requested in vain
+	Sites  int64  `json:"sites"` // number of sites whose robots.txt was requested, with or without success
 	Copies int64  `json:"copies"`
 	File   string `json:"file"`
 }
 
 // Absences counts the URLs that have no answer. absences.jsonl has a line for each of them.
 type Absences struct {
-	Entered int64                   `json:"entered"` // URLs that entered the crawl
-	URLs    int64                   `json:"urls"`    // URLs that entered and have no answer
-	Fates   map[frontier.Code]int64 `json:"fates"`   // number of URLs that entered the crawl, by what became of them
+	Entered int64                   `json:"entered"` // number of URLs that were queued
+	URLs    int64                   `json:"urls"`    // number of queued URLs that have no stored answer
+	Fates   map[frontier.Code]int64 `json:"fates"`   // number of queued URLs by their final code
 	File    string                  `json:"file"`
 
-	// The fields below count links that did not bring their URL into the crawl. Source says
-	// where they were counted: in links.jsonl, or in the summary of the last run. If it is
-	// empty, they were not counted.
+	// The next fields count links whose URL was not queued. Source says where they were
+	// counted: in links.jsonl, or in the summary of the last run. It is empty if they were not
+	// counted.
 	Source       string           `json:"refused_source"`
-	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: number of URLs that never entered the crawl, by reason; a URL counts once
-	SkippedLinks map[string]int64 `json:"skipped_links"` // from the last run: number of links by reason; a URL counts once for each page
+	Refused      map[string]int64 `json:"refused_urls"`  // from links.jsonl: number of URLs that were never queued, by reason; each URL counts once
+	SkippedLinks map[string]int64 `json:"skipped_links"` // from the last run: number of links by reason; a URL counts once for each page that links to it
 }
 
 // The values of Absences.Source.
@@ -229,7 +229,7 @@ const (
 // An Audit is the result of auditing the crawl with package audit.
 type Audit struct {
 	Verdict       string        `json:"verdict"`          // one of the verdicts below
-	Why           string        `json:"reason,omitempty"` // the reason if Verdict is NotAudited
+	Why           string        `json:"reason,omitempty"` // if Verdict is NotAudited, the reason
 	Violations    int64         `json:"violations"`
 	UnprovenLines int64         `json:"unproven_lines"`
 	Requests      int64         `json:"requests"`
@@ -238,22 +238,22 @@ type Audit struct {
 	Checks        []audit.Check `json:"checks"`
 }
 
-// The verdicts.
+// The values of Audit.Verdict.
 const (
 	Clean      = "clean"
 	Violated   = "violated"
 	NotAudited = "not audited"
 )
 
-// Previous is the previous crawl, with which this one has compared its pages.
+// Previous is the previous crawl. This crawl has compared its pages with it.
 type Previous struct {
-	Dir        string `json:"dir"`                         // the directory as the user has given it
-	Provenance string `json:"provenance_sha256,omitempty"` // SHA-256 of its provenance.json; empty if there is none
+	Dir        string `json:"dir"`                         // path of the previous crawl's directory, as the user has given it
+	Provenance string `json:"provenance_sha256,omitempty"` // SHA-256 of its provenance.json; empty: it has none
 }
 
 // An Output is a file of the crawl.
 type Output struct {
-	Name   string `json:"name"` // relative to the directory, with slashes
+	Name   string `json:"name"` // path in the directory of the crawl, with slashes
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }

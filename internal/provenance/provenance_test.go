@@ -36,11 +36,11 @@ import (
 
 var testIdentity = crawler.Identity{Token: "paperbot", Contact: "https://example.org/paperbot", Mail: "me@example.org"}
 
-// settle is a time after all runs of crawled.
+// settle is a time after all runs of the crawl that crawled makes.
 var settle = time.Date(2000, 2, 1, 0, 0, 0, 0, time.UTC)
 
-// crawled makes a crawl in two runs, with everything that a provenance has. Site a answers,
-// refuses and fails; b is excluded by its owner; c has settings of its own.
+// crawled makes a crawl in two runs that has everything that a provenance describes. Site a
+// answers, refuses and fails; site b is excluded by its owner; site c has settings of its own.
 func crawled(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "paper.crawl")
@@ -98,7 +98,7 @@ func write(t *testing.T, dir string, o provenance.Options) *provenance.Result {
 	return res
 }
 
-// linesOf returns the lines of a JSON Lines file.
+// linesOf returns the lines of a JSON Lines file as values.
 func linesOf[T any](t *testing.T, dir, name string) (all []T) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, name))
@@ -121,7 +121,7 @@ func sum(b []byte) string {
 	return hex.EncodeToString(s[:])
 }
 
-// A provenance has the settings, the identity of the crawler, and how each run ended.
+// provenance.json has the settings, the identity of the crawler, and how each run ended.
 func TestAProvenanceSaysWhoAskedAndHow(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance
@@ -178,8 +178,8 @@ func TestAProvenanceSaysWhoAskedAndHow(t *testing.T) {
 	}
 }
 
-// A URL without an answer is in absences.jsonl with its fate. Links that were refused before
-// are counted there by site and reason.
+// absences.jsonl has each queued URL without a stored answer, and why. It also counts links
+// whose URL was never queued, by site and reason.
 func TestWhatIsMissingIsTold(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance
@@ -214,7 +214,8 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	}
 }
 
-// Refused links are listed for the first 10,000 sites, and for all other sites together.
+// absences.jsonl has refused links for each of the first 10,000 sites, and for all other sites
+// together.
 func TestRefusalsOfManySitesAreToldTogether(t *testing.T) {
 	const sites = 10_000
 	var page strings.Builder
@@ -239,7 +240,7 @@ func TestRefusalsOfManySitesAreToldTogether(t *testing.T) {
 	}
 }
 
-// once crawls one page, in one run.
+// once crawls one page in one run, and returns the directory.
 func once(t *testing.T, page string, change func(o *crawler.Options)) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "once.crawl")
@@ -259,8 +260,8 @@ func once(t *testing.T, page string, change func(o *crawler.Options)) (dir strin
 	return dir
 }
 
-// If a crawl keeps no links, the counts of its last run are used. If that run was killed, there
-// are no counts.
+// If a crawl has no links.jsonl, refused links are counted in the summary of its last run. If
+// that run was killed, there are no counts.
 func TestWithoutLinksTheLastRunCounts(t *testing.T) {
 	dir := once(t, "<a href=http://b.example/>1</a><a rel=nofollow href=/2>2</a>", func(*crawler.Options) {})
 	a := write(t, dir, provenance.Options{}).Absences
@@ -269,7 +270,7 @@ func TestWithoutLinksTheLastRunCounts(t *testing.T) {
 	}
 }
 
-// If there are more seeds than a provenance lists, they are in a file.
+// If there are more seeds than provenance.json lists, Write makes a file of them.
 func TestManySeedsHaveAFile(t *testing.T) {
 	const more = 7
 	dir := once(t, "x", func(o *crawler.Options) {
@@ -294,7 +295,8 @@ func TestManySeedsHaveAFile(t *testing.T) {
 	}
 }
 
-// Each output has the digest of its bytes, and robots.jsonl has the copies that the audit used.
+// Each output has the SHA-256 of its bytes, and robots.jsonl has the copies that the audit
+// used.
 func TestTheDigestsAreThoseOfTheFiles(t *testing.T) {
 	dir := crawled(t)
 	p := write(t, dir, provenance.Options{}).Provenance
@@ -327,7 +329,8 @@ func TestTheDigestsAreThoseOfTheFiles(t *testing.T) {
 	}
 }
 
-// If a line of the log cannot be read, the crawl is not audited, and the rest is recorded.
+// If a line of the log cannot be read, provenance.json says that the crawl was not audited. All
+// other facts are recorded.
 func TestALogThatProvesNothingIsSaid(t *testing.T) {
 	dir := crawled(t)
 	file, err := os.OpenFile(filepath.Join(dir, store.LogFile), os.O_APPEND|os.O_WRONLY, 0)
@@ -344,7 +347,7 @@ func TestALogThatProvesNothingIsSaid(t *testing.T) {
 	}
 }
 
-// adopt makes the state accept crawl.log as it is, as the next run would.
+// adopt makes the state accept the present crawl.log, as the next run would.
 func adopt(t *testing.T, dir string) {
 	t.Helper()
 	db, err := store.Open(dir, store.Options{NoPages: true})
@@ -356,7 +359,7 @@ func adopt(t *testing.T, dir string) {
 	}
 }
 
-// A provenance says that captures were removed.
+// If captures were purged, provenance.json says how many, and when.
 func TestWhatWasTakenOutIsTold(t *testing.T) {
 	dir := crawled(t)
 	before := write(t, dir, provenance.Options{}).Provenance
@@ -378,7 +381,7 @@ func TestWhatWasTakenOutIsTold(t *testing.T) {
 	}
 }
 
-// If Write is cancelled or fails, all files stay as they were, and no temporary file is left.
+// If Write fails or is cancelled, all files are as before, and no temporary file is left.
 func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -406,7 +409,7 @@ func TestWhatCannotBeWrittenLeavesAllAsItWas(t *testing.T) {
 	}
 }
 
-// The next Write removes the files that a kill has left.
+// Write removes temporary files that a killed Write has left.
 func TestPartsOfAKilledWriterAreRemoved(t *testing.T) {
 	dir := crawled(t)
 	part := filepath.Join(dir, "."+provenance.AbsencesFile+".ABCDEFGHIJKLMNOPQRSTUVWXYZ.tmp")
@@ -419,7 +422,7 @@ func TestPartsOfAKilledWriterAreRemoved(t *testing.T) {
 	}
 }
 
-// directory returns the digests of all files in a directory.
+// directory returns the digests of all files in a directory, by name.
 func directory(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -437,7 +440,7 @@ func directory(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A directory without a crawl, or with a running crawl, has no provenance.
+// Write fails for a directory without a crawl, and for a running crawl.
 func TestWhatIsNoCrawlHasNoProvenance(t *testing.T) {
 	if _, err := provenance.Write(t.Context(), t.TempDir(), provenance.Options{}); !errors.Is(err, store.ErrNoCrawl) {
 		t.Error(err)
@@ -461,18 +464,18 @@ func TestWhatIsNoCrawlHasNoProvenance(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := provenance.Write(t.Context(), dir, provenance.Options{}); !errors.Is(err, store.ErrNoCrawl) {
-		t.Error(err) // no run has begun
+		t.Error(err) // this directory has a state file, but no run has begun
 	}
 }
 
-// A killed run is recorded as killed: from the state of the directory, and from what the next
-// run says.
+// A killed run is listed as killed: the last run from the state, and an earlier run from the
+// first line of the next.
 func TestARunThatWasKilledIsTold(t *testing.T) {
 	killed := filepath.Join(t.TempDir(), "killed")
 	once(t, "<a href=/1>1</a>", func(o *crawler.Options) {
 		dir := o.Dir
 		o.OnVisit = func(crawler.Visited) {
-			time.Sleep(time.Second) // until the state is committed
+			time.Sleep(time.Second) // wait until the state is committed
 			if _, err := os.Stat(killed); err != nil {
 				if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 					t.Error(err)
@@ -502,8 +505,8 @@ func TestARunThatWasKilledIsTold(t *testing.T) {
 	}
 }
 
-// If the lines of runs were removed from the log, the runs are still known, and so is how much
-// the log has lost.
+// If the lines about runs were removed from the log, provenance.json still has the runs, and
+// how many bytes the log has lost.
 func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 	dir := crawled(t)
 	if err := os.Truncate(filepath.Join(dir, store.LogFile), 0); err != nil {
@@ -516,9 +519,9 @@ func TestRunsAreKnownWithoutTheirLines(t *testing.T) {
 	}
 }
 
-// If there are more runs than are remembered, all are counted.
+// If there are more runs than a logReader remembers, all are counted.
 func TestManyRunsAreCounted(t *testing.T) {
-	const most, more = 10_000, 50 // the crawl has two runs of its own
+	const most, more = 10_000, 50 // numbers of runs that are listed and not listed; the crawl already has two
 	dir := crawled(t)
 	var runs strings.Builder
 	for i := range most + more - 2 {
@@ -532,7 +535,7 @@ func TestManyRunsAreCounted(t *testing.T) {
 	}
 }
 
-// A fading context ends after a number of calls.
+// A fading is a context that ends when it has been asked a given number of times.
 type fading struct {
 	context.Context
 	left *atomic.Int64
@@ -545,7 +548,7 @@ func (f fading) Err() error {
 	return nil
 }
 
-// Whenever Write is cancelled, all files stay as they were.
+// Write is cancelled at any moment. All files are as before.
 func TestWhereverItIsEndedAllIsAsItWas(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -571,7 +574,7 @@ func TestWhereverItIsEndedAllIsAsItWas(t *testing.T) {
 	}
 }
 
-// Reading many links, or a long log, can be cancelled.
+// Write can be cancelled while it reads many links or a long log.
 func TestWhatTakesLongIsEnded(t *testing.T) {
 	dir := crawled(t)
 	enough := errors.New("enough")

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// While files get their names, there is no provenance.json about other files.
+// Write is killed while it renames its files. There is then no provenance.json that describes
+// other files.
 func TestAPublicationThatIsBrokenOff(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{File, RobotsFile} {

@@ -17,25 +17,25 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A Restored is a file that differs from provenance.json, and the original content of the file.
+// A Restored is the original content of a file that differs from provenance.json.
 type Restored struct {
 	Name string
 	How  string // how the content was found, in words, such as "one bit of byte 7 had flipped"
 	Text []byte
 }
 
-// mostRestored is the maximum length of a file that Restore can restore, in bytes.
+// mostRestored is the size in bytes of the largest file that Restore can restore.
 const mostRestored = 64 << 20
 
-// mostFlipped is the maximum length, in bytes, of a file in which a flipped bit is searched
-// for. The time for the search grows with the square of the length.
+// mostFlipped is the size in bytes of the largest file that is searched for a flipped bit. The
+// time of the search grows with the square of the size.
 const mostFlipped = 16 << 10
 
-// Restore returns the original contents of the files in differ that it can restore: contents
-// that match the provenance.json in dir. It can restore a file that became longer, or in which
-// one bit has flipped. It can also restore a file that another snapshot has, too, and the lists
-// that Write makes from the state and the log. It writes nothing. OptOut is the only field of
-// Options that it uses. The errors are those of Write.
+// Restore returns the original contents of those files in differ that it can restore. A content
+// is right if it matches the provenance.json in dir. Restore can remove bytes that were added
+// at the end, and correct one flipped bit. It can copy a file that a crawl beside dir has, too,
+// and make the lists again that Write makes from the state and the log. It writes nothing. Of o
+// it uses only OptOut. It fails with the same errors as Write.
 func Restore(ctx context.Context, dir string, differ []Difference, o Options) (all []Restored, err error) {
 	text, err := readBounded(filepath.Join(dir, File), mostFile)
 	if err != nil {
@@ -67,7 +67,7 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 		}
 		name := of.Name
 		if name == "seeds.txt" {
-			name = SeedsFile // a snapshot of a series has its seeds in seeds.txt; Write makes the same text under the name SeedsFile
+			name = SeedsFile // a snapshot of a series has its seeds in seeds.txt, and Write makes the same text under the name SeedsFile
 		}
 		if text, ok := lists[name]; ok && of.is(text) {
 			all = append(all, Restored{of.Name, "it is made again of the state and the log", text})
@@ -76,15 +76,15 @@ func Restore(ctx context.Context, dir string, differ []Difference, o Options) (a
 	return all, nil
 }
 
-// is reports whether text is the content of the file o, by its length and digest.
+// is reports whether text is the content of o, by length and digest.
 func (o Output) is(text []byte) bool {
 	sum := sha256.Sum256(text)
 	return o.Bytes == int64(len(text)) && o.SHA256 == hex.EncodeToString(sum[:])
 }
 
 // found searches for the original content of a file. It tries to repair the damaged file, and
-// looks for a file with the same name and content in the directories beside dir. If it does not
-// find the content, text is nil.
+// then looks for the file in the directories beside dir. text is nil if it does not find the
+// content. how says how the content was found.
 func found(dir string, of Output) (text []byte, how string, err error) {
 	name := filepath.FromSlash(of.Name)
 	text, err = readBounded(filepath.Join(dir, name), mostRestored)
@@ -109,8 +109,8 @@ func found(dir string, of Output) (text []byte, how string, err error) {
 	return nil, "", nil
 }
 
-// unflip flips the one bit of text that differs from the original content of the file, and
-// returns the index of the byte. ok is false if no such bit is found.
+// unflip corrects the one bit in which text differs from the original content of the file. at
+// is the index of the byte. ok is false if there is no such bit; text is then unchanged.
 func unflip(text []byte, of Output) (at int, ok bool) {
 	if int64(len(text)) != of.Bytes || of.Bytes > mostFlipped {
 		return 0, false
@@ -127,7 +127,7 @@ func unflip(text []byte, of Output) (at int, ok bool) {
 	return 0, false
 }
 
-// again returns the lists that Write would write for a crawl, by file name.
+// again returns the lists that Write would write for the crawl in dir, by file name.
 func again(ctx context.Context, dir string, o Options) (lists map[string][]byte, err error) {
 	state, err := store.OpenReader(dir)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Files that can be restored have their old content, and Restored.How says how. Other files are
-// not returned.
+// Restore returns the original content of each file that can be restored, and says how it was
+// found. It does not return other files.
 func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 	whole := crawled(t)
 	seeds := write(t, whole, provenance.Options{}).Seeds.List
@@ -33,9 +33,9 @@ func TestWhatIsMadeAgainIsAsItWas(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	for i, c := range []struct {
 		name   string
-		change func([]byte) []byte // nil: the file is missing
-		beside bool                // another directory has the unchanged file
-		how    string              // empty: it cannot be restored
+		change func([]byte) []byte // damages the content; nil: the file is removed
+		beside bool                // a directory beside the crawl has the original file
+		how    string              // expected Restored.How; empty: the file cannot be restored
 	}{
 		{store.PagesFile, longer, false, "4 bytes after its end are put aside"},
 		{store.PagesFile, flip(0, 0), false, "one bit of byte 0 had flipped"},

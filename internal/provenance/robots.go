@@ -11,20 +11,20 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Copy is a line of robots.jsonl: a copy of a robots.txt, or the result of a failed try to
-// get one. It applied from Fetched until the Fetched of the next Copy of its site. The names of
-// its fields never change.
+// A Copy is a line of robots.jsonl: a copy of a robots.txt, or the result of a failed attempt
+// to fetch it. It was in force from Fetched until the Fetched of the site's next Copy. The
+// names of its fields never change.
 type Copy struct {
 	Site    frontier.Site `json:"site"`
 	URL     string        `json:"url"`
-	Final   string        `json:"final,omitempty"` // the URL after redirects
+	Final   string        `json:"final,omitempty"` // the URL after all redirects; empty: the same URL
 	Fetched time.Time     `json:"fetched"`
 	Status  int           `json:"status"`            // HTTP status; 0: there was no answer
-	Failure string        `json:"failure,omitempty"` // why there was no answer
-	Bytes   int           `json:"bytes"`             // length of the decoded body
-	SHA256  string        `json:"sha256"`            // SHA-256 of the decoded body
-	Good    time.Time     `json:"good,omitzero"`     // set if an earlier copy was used instead of this one: when that copy was fetched
-	Last    bool          `json:"last"`              // this is the last Copy of its site, which applies at the end of the crawl
+	Failure string        `json:"failure,omitempty"` // why there was no answer; empty: there was one
+	Bytes   int           `json:"bytes"`             // length of the decoded body, in bytes
+	SHA256  string        `json:"sha256"`            // SHA-256 of the decoded body, in hexadecimal
+	Good    time.Time     `json:"good,omitzero"`     // if an earlier copy was used instead of this one: when that was fetched
+	Last    bool          `json:"last"`              // this is the last Copy of its site, in force at the end of the crawl
 
 	// Mining is the tdmrep.json of the site that was stored together with the robots.txt.
 	Mining *Mining `json:"tdmrep,omitempty"`

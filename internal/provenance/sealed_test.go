@@ -17,7 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A file in the archive that the crawl has not written is recorded, and then must not change.
+// provenance.json lists a file in warc/ that the crawl has not written. From then on the file
+// must not change.
 func TestAnotherFileInTheArchiveIsSealed(t *testing.T) {
 	t.Parallel()
 	dir := once(t, "x", func(*crawler.Options) {})
@@ -35,8 +36,9 @@ func TestAnotherFileInTheArchiveIsSealed(t *testing.T) {
 	}
 }
 
-// A file that is not what the crawl has written is named, with and without recorded digests,
-// and with and without an earlier provenance. Nothing is written.
+// If a file is not as the crawl has written it, Write fails with its name and writes nothing.
+// This holds with and without recorded digests, and with and without an earlier
+// provenance.json.
 func TestDamageIsNotSealed(t *testing.T) {
 	t.Parallel()
 	whole := crawled(t)
@@ -66,7 +68,7 @@ func TestDamageIsNotSealed(t *testing.T) {
 				was := directory(t, dir)
 				for _, kept := range []bool{false, true} {
 					if what == "gone" && name == archive[0] || what == "flip" && kept {
-						continue // listed with the recorded digest
+						continue // the file is listed with its recorded digest
 					}
 					var damaged *store.DamagedError
 					_, err := provenance.Write(t.Context(), dir, provenance.Options{Kept: kept, Temp: t.TempDir()})
@@ -82,8 +84,8 @@ func TestDamageIsNotSealed(t *testing.T) {
 	}
 }
 
-// Recorded digests are those of the files as written: Verify finds what differs, and names a
-// WARC file that was moved away.
+// With Options.Kept the digests are those that the crawl has recorded. Verify then finds the
+// files that have changed, and names a WARC file that was moved away.
 func TestKeptDigestsAreOfWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	dir := crawled(t)
@@ -115,8 +117,8 @@ func TestKeptDigestsAreOfWhatWasWritten(t *testing.T) {
 	}
 }
 
-// A run with nothing to do is known before it begins. A run with another setting, another seed,
-// a file of another length, or URLs left has something to do.
+// Before a run begins, it is known whether the run has nothing to do. It has something to do if
+// a setting or a seed is new, a file has another length, or URLs are left.
 func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +145,7 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 		}
 		usual := func(*crawler.Options) {}
 		run(func(o *crawler.Options) { o.Limit = 1 })
-		run(usual) // the limit differs, and a page is left
+		run(usual) // with another limit, so that a page is left
 		was := directory(t, dir)
 		c, idle := try(usual)
 		if s := c.Summary(); !idle || s.End != crawler.EndDone || s.Frontier.Spent.Pages != 2 || s.Frontier.Done != 2 || s.Sites != 1 || s.Requests != 0 {
@@ -175,7 +177,8 @@ func TestARunWithNothingToDoIsKnownBefore(t *testing.T) {
 	})
 }
 
-// URLs that the opt-out list had excluded come back without the list: that is something to do.
+// If the opt-out list is removed, the URLs that it excluded are queued again, so the run has
+// something to do.
 func TestWhatIsPutAsideIsSomethingToDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

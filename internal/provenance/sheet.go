@@ -15,11 +15,11 @@ import (
 
 // A Sheet is the result of writing DATASHEET.md.
 type Sheet struct {
-	Open int    // number of questions that no person has answered yet
+	Open int    // number of questions that are not answered yet
 	Why  string // why the file was not changed; empty if it was written
 }
 
-// openQuestion is the text in the place of an answer that a person has to give.
+// openQuestion is the text in the datasheet in place of an answer that a person must give.
 const openQuestion = "*Open: a person has to answer this.*"
 
 // emptySheet is the datasheet with the questions only, without any facts.
@@ -27,14 +27,14 @@ const openQuestion = "*Open: a person has to answer this.*"
 //go:embed sheet.md
 var emptySheet []byte
 
-// The marks before and after a text of facts. Each mark is alone on its line; the first has the
-// name of the facts.
+// The marks before and after each text of facts in a datasheet. Each mark is a line of its own.
+// The first mark has the name of the facts.
 var (
 	beginFacts = regexp.MustCompile(`^<!-- facts: ([a-z]+) -->[ \t\r]*$`)
 	endFacts   = regexp.MustCompile(`^<!-- /facts -->[ \t\r]*$`)
 )
 
-// mostSheet is the maximum length of a datasheet that can be updated, in bytes.
+// mostSheet is the size in bytes of the largest datasheet that can be updated.
 const mostSheet = 16 << 20
 
 // writeSheet updates the facts in DATASHEET.md, and keeps what a person has written. If the
@@ -63,8 +63,8 @@ func (w *writer) writeSheet() error {
 
 var errTooLong = errors.New("it is too long for a datasheet")
 
-// readBounded reads a file. If the file has more bytes than the given maximum, the error is
-// errTooLong.
+// readBounded reads a file. It returns errTooLong if the file has more bytes than the parameter
+// most says.
 func readBounded(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -78,9 +78,9 @@ func readBounded(path string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// fillSheet returns the datasheet old with the texts between its marks replaced by facts. Facts
-// whose marks a person has removed are left out. The error says why the datasheet cannot be
-// changed.
+// fillSheet returns the datasheet old with the texts between its marks replaced by facts. It
+// leaves out facts whose marks a person has removed. The error says why the datasheet cannot be
+// updated.
 func fillSheet(old []byte, facts map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	in, since, marks, n := "", 0, 0, 0
@@ -127,10 +127,9 @@ func newTable(columns ...string) *table {
 	return t
 }
 
-// row adds a row of Markdown cells. A pipe in a cell is escaped with a backslash, as tables
-// require (GitHub Flavored Markdown, 4.10). But a pipe after a backslash is written as \u{...},
-// since with another backslash before it, the first backslash would be escaped instead of the
-// pipe.
+// row adds a row to the table. In a cell it writes a backslash before each pipe, as tables
+// require (GitHub Flavored Markdown, 4.10). But it writes a pipe that follows a backslash as
+// \u{...}, because a further backslash would escape the first backslash instead of the pipe.
 func (t *table) row(cells ...string) {
 	for i, cell := range cells {
 		cells[i] = strings.ReplaceAll(strings.ReplaceAll(cell, `\|`, `\\u{7c}`), "|", `\|`)

@@ -26,7 +26,7 @@ func sheetOf(t *testing.T, dir string) string {
 	return string(raw)
 }
 
-// The figures of a datasheet are those of provenance.json.
+// The numbers in a datasheet equal those in provenance.json.
 func TestADatasheetHasTheFiguresOfTheProvenance(t *testing.T) {
 	dir := crawled(t)
 	res := write(t, dir, provenance.Options{})
@@ -53,8 +53,8 @@ func TestADatasheetHasTheFiguresOfTheProvenance(t *testing.T) {
 	}
 }
 
-// The text of a person stays, and marks that a person has removed do not come back. Facts
-// are replaced.
+// Updating a datasheet keeps what a person has written. Marks that a person has removed stay
+// removed. Facts are replaced.
 func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -75,7 +75,8 @@ func TestADatasheetKeepsWhatAPersonWrote(t *testing.T) {
 	}
 }
 
-// If the text of a person cannot be recognized, the file is not changed, and the result says why.
+// If the marks do not show what a person has written, the datasheet is not changed, and
+// Sheet.Why says why.
 func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	dir := crawled(t)
 	path := filepath.Join(dir, provenance.DatasheetFile)
@@ -95,7 +96,7 @@ func TestADatasheetWhoseMarksAreLostIsKept(t *testing.T) {
 	}
 }
 
-// A datasheet may be 16 MiB long.
+// A datasheet of 16 MiB is updated.
 func TestALongDatasheetIsFilled(t *testing.T) {
 	dir := once(t, "x", func(*crawler.Options) {})
 	const marks = "<!-- facts: counts -->\n<!-- /facts -->\n"
@@ -110,7 +111,7 @@ func TestALongDatasheetIsFilled(t *testing.T) {
 	}
 }
 
-// Facts with a name that this version does not know stay as they are.
+// If a mark has a name that this version does not know, the text after it stays.
 func TestFactsOfAnotherVersionAreKept(t *testing.T) {
 	dir := crawled(t)
 	const text = "<!-- facts: later -->\nkept\n<!-- /facts -->\n<!-- facts: counts -->\n<!-- /facts -->\nend\n"
@@ -124,11 +125,12 @@ func TestFactsOfAnotherVersionAreKept(t *testing.T) {
 	}
 }
 
-// hostileText is text that sites and people may write in any field.
+// hostileText is a text that sites and people might write into any field: it has control
+// characters, markup and marks.
 const hostileText = "\u202e|x|`y`\x1b]0;t\x07\u009b2J<!-- /facts --><script>alert(1)</script>\n<!-- /facts -->\n# H\u0300\u0300"
 
-// Text of sites and people is text in all files. It does not control a terminal, does not end a
-// cell of a table or facts, and is not markup.
+// Texts from sites and people are only text in all files. They send no commands to a terminal,
+// end no cell of a table and no facts, and are no markup.
 func TestWhatOthersWroteIsText(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +187,7 @@ func TestWhatOthersWroteIsText(t *testing.T) {
 	if tables < 8 || !strings.Contains(sheet, "script") || strings.Count(sheet, "\n<!-- /facts -->") != strings.Count(sheet, "\n<!-- facts: ") {
 		t.Errorf("%d tables\n%s", tables, sheet)
 	}
-	write(t, dir, provenance.Options{}) // it must find its marks again
+	write(t, dir, provenance.Options{}) // the second Write must find the marks of the first
 	if again := sheetOf(t, dir); strings.Count(again, "\n") != strings.Count(sheet, "\n") {
 		t.Errorf("%s", again)
 	}

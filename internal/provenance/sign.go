@@ -20,7 +20,7 @@ func (e *KeyError) Error() string { return fmt.Sprintf("the key %s: %v", e.Path,
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// mostKey is the maximum length of a key file, in bytes.
+// mostKey is the size in bytes of the largest key file.
 const mostKey = 64 << 10
 
 var (
@@ -29,8 +29,9 @@ var (
 	errPublic  = errors.New("it is a public key, by which nothing can be signed: name the file of the private one")
 )
 
-// ReadKey reads a private Ed25519 key from a file in PEM, in the form PKCS #8 (RFC 5958, RFC
-// 8410). On Unix a file that other users can read or change is refused. The error is a *KeyError.
+// ReadKey reads a private Ed25519 key from a PEM file, in the form PKCS #8 (RFC 5958, RFC
+// 8410). The error is a *KeyError. On Unix, ReadKey also fails if other users can read or
+// change the file.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	block, err := readPEM(path)
 	if err != nil {
@@ -53,8 +54,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return own, nil
 }
 
-// private returns an error if other users can read or change the file. Pipes have no mode of
-// their own, and on Windows the mode says nothing about other users.
+// private returns an error if other users can read or change the file. It accepts pipes, which
+// have no mode of their own. On Windows it accepts all files, because the mode says nothing
+// about other users.
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -66,9 +68,9 @@ func private(path string) error {
 	return nil
 }
 
-// ReadPublicKey reads a public Ed25519 key from a file in PEM. The file has the public key, in
-// the form SubjectPublicKeyInfo (RFC 8410), or the private key that it belongs to. The error is
-// a *KeyError.
+// ReadPublicKey reads a public Ed25519 key from a PEM file. The file has the public key in the
+// form SubjectPublicKeyInfo (RFC 8410), or the private key of the pair. The error is a
+// *KeyError.
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 	block, err := readPEM(path)
 	if err != nil {

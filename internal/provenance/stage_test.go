@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A directory that has the name of a file to be written is an error, and no file gets its name.
+// If a directory has the name of a file that must be written, Write fails and renames no file.
 func TestWhatCannotBeRemovedIsAnError(t *testing.T) {
 	for _, name := range []string{SignatureFile, File, SeedsFile} {
 		dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestWhatCannotBeRemovedIsAnError(t *testing.T) {
 	}
 }
 
-// A file that cannot be created or written is an error.
+// If a file cannot be created or written, Write fails.
 func TestWhatCannotBeStagedIsAnError(t *testing.T) {
 	w := newWriter(context.Background(), t.TempDir(), nil, Options{Now: time.Unix(0, 0)})
 	w.into = filepath.Join(w.dir, "missing")

@@ -10,9 +10,8 @@ import (
 	"unicode/utf16"
 )
 
-// encode returns v as JSON in which characters that could control a terminal are escaped. That
-// is needed because the JSON contains text of sites, and people look at such files in a
-// terminal.
+// encode returns v as JSON. It escapes characters that could control a terminal, because the
+// JSON has texts from sites, and people read such files in a terminal.
 func encode(v any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -37,7 +36,7 @@ func encode(v any, indent string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// line writes v as a line of JSON.
+// line writes v as one line of JSON.
 func line(w io.Writer, v any) error {
 	text, err := encode(v, "")
 	if err == nil {
@@ -46,14 +45,15 @@ func line(w io.Writer, v any) error {
 	return err
 }
 
-// steers reports whether a terminal could take r for a command, or for a part of one.
+// steers reports whether a terminal could take r for a part of a command.
 func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }
 
-// mostText is the maximum number of characters of a text that shown returns, before escaping.
+// mostText is the largest number of characters of a text that shown returns, counted before
+// escaping.
 const mostText = 200
 
-// shown returns s as a code span of Markdown, so that nothing in s is taken for markup.
-// Characters that would end the span, and those that cannot be seen, are written as \u{...}.
+// shown returns s as a code span of Markdown, so that nothing in s is markup. It writes
+// characters that would end the span, or that cannot be seen, as \u{...}.
 func shown(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "(empty)"

@@ -19,9 +19,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A Check says what Verify checks. The zero value is valid.
+// A Check configures a verification. The zero value checks digests and no signature.
 type Check struct {
-	Key ed25519.PublicKey // the key of the signer of provenance.json; nil: signatures are not checked
+	Key ed25519.PublicKey // public key of the signer of provenance.json; nil: the signature is not checked
 }
 
 // A Difference is a file that differs from provenance.json.
@@ -34,26 +34,26 @@ type Difference struct {
 type Verified struct {
 	Provenance  *Provenance
 	SHA256      string // SHA-256 of provenance.json
-	Files       int    // number of compared files
-	Bytes       int64  // number of bytes of the compared files
-	Signed      bool   // the signature by Check.Key is valid
+	Files       int    // number of files that were compared
+	Bytes       int64  // number of bytes that were compared
+	Signed      bool   // there is a valid signature by Check.Key
 	Differences []Difference
 }
 
-// mostFile is the maximum length of a provenance.json, in bytes.
+// mostFile is the size in bytes of the largest provenance.json that is read.
 const mostFile = 256 << 20
 
 // ErrNone is returned if a directory has no provenance.json.
 var ErrNone = errors.New("provenance: there is no " + File)
 
 // Verify compares the files of a directory with the digests in its provenance.json. It also
-// checks provenance.json itself, by the digests that it has of itself and of its settings and,
-// if c.Key is set, by its signature. The directory may be a copy of that of the crawl. If files
-// are missing in it, they are listed as Differences. Verify changes nothing.
+// checks provenance.json itself, by the digests of the file and of its settings, and by its
+// signature if c.Key is set. The directory may be a copy of the crawl's directory. A missing
+// file is a Difference. Verify changes nothing.
 //
-// Differences are not an error. The error is ErrNone, a *store.InUseError if a crawl is
-// running in the directory, a *store.NotBegunError, an error that says what in
-// provenance.json cannot be read, the cause of ctx, or an error of the file system.
+// Differences are not an error. The error is ErrNone, a *store.InUseError if a crawl is running
+// in the directory, a *store.NotBegunError, an error about what in provenance.json cannot be
+// read, the cause of ctx, or an error of the file system.
 func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	if run, held := store.Holder(dir); held {
 		return nil, &store.InUseError{Dir: dir, Run: run}
@@ -83,14 +83,14 @@ func Verify(ctx context.Context, dir string, c Check) (*Verified, error) {
 	return v, v.files(ctx, dir)
 }
 
-// reads reports whether this program can verify a provenance.json in the given format. That is
-// so for earlier formats, too, in which some figures and reasons have other names.
+// reads reports whether this version can verify a provenance.json in the given format. It can
+// verify earlier formats, too, in which some fields have other names.
 func reads(format string) bool {
 	return format == Format || format == "permesso-provenance/2" || format == "permesso-provenance/1"
 }
 
-// itself checks the two digests that provenance.json has of its own content: that of the whole
-// file, and that of the settings. text is the content of the file.
+// itself checks the two digests that provenance.json has of itself: of the whole file, and of
+// the settings. text is the content of the file.
 func (v *Verified) itself(text []byte) {
 	p := v.Provenance
 	if p.Format == Format {

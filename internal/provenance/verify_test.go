@@ -34,7 +34,7 @@ func verified(t *testing.T, dir string, c provenance.Check) *provenance.Verified
 	return v
 }
 
-// spoil changes a file.
+// spoil replaces the contents of a file by the result of change.
 func spoil(t *testing.T, path string, change func([]byte) []byte) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -46,8 +46,8 @@ func spoil(t *testing.T, path string, change func([]byte) []byte) {
 	}
 }
 
-// A directory without changes has no difference, also in another place, and with a datasheet
-// that a person has filled in.
+// Verify finds no difference if no file has changed, even if the directory was moved, or a
+// person has filled in the datasheet.
 func TestADirectoryAsItWasWrittenHasNoDifference(t *testing.T) {
 	dir := crawled(t)
 	res := write(t, dir, provenance.Options{})
@@ -62,7 +62,7 @@ func TestADirectoryAsItWasWrittenHasNoDifference(t *testing.T) {
 	}
 }
 
-// Each difference is named.
+// Verify returns each kind of difference with the name of the file.
 func TestEachDifferenceIsNamed(t *testing.T) {
 	whole := crawled(t)
 	write(t, whole, provenance.Options{})
@@ -127,7 +127,7 @@ func TestEachDifferenceIsNamed(t *testing.T) {
 	}
 }
 
-// keyFiles returns the files of a private key and of its public key.
+// keyFiles makes the files of a private key and of its public key, and returns their paths.
 func keyFiles(t *testing.T) (private, public string) {
 	t.Helper()
 	pub, own, err := ed25519.GenerateKey(rand.Reader)
@@ -153,8 +153,8 @@ func pemFile(t *testing.T, kind string, key any) string {
 	return path
 }
 
-// A signature is valid only for its file and its key. The signature of an earlier file is
-// removed.
+// A signature is valid only for one file and one key. Write without a key removes an earlier
+// signature.
 func TestASignatureIsOfThatFileByThatKey(t *testing.T) {
 	dir := crawled(t)
 	private, public := keyFiles(t)
@@ -195,7 +195,7 @@ func differs(v *provenance.Verified, file, why string) bool {
 	return slices.Contains(v.Differences, provenance.Difference{File: file, Why: why})
 }
 
-// A file without a key is refused, and the error says how to make a key.
+// If a file has no key, the error says how to make one.
 func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	private, public := keyFiles(t)
 	foreign, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -229,7 +229,8 @@ func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	}
 }
 
-// A file that cannot be read, or has another format, is an error and not a difference.
+// If provenance.json cannot be read, or has another format, Verify returns an error and no
+// differences.
 func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
 	for text, want := range map[string]string{"{": "cannot be read", `{"format":"permesso-provenance/4"}`: `of the form "permesso-provenance/4"`, "": "cannot be read"} {
 		dir := t.TempDir()
@@ -242,7 +243,7 @@ func TestAProvenanceThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// summed returns a provenance.json with its own digest.
+// summed returns the text of a provenance.json with the right FileSHA256.
 func summed(text string) []byte {
 	field := regexp.MustCompile(`"file_sha256": "[0-9a-f]{64}"`)
 	with := func(sum string) string { return field.ReplaceAllString(text, `"file_sha256": "`+sum+`"`) }
@@ -250,7 +251,8 @@ func summed(text string) []byte {
 	return []byte(with(hex.EncodeToString(sum[:])))
 }
 
-// A digest that is written with an escape is not the one that was written.
+// If FileSHA256 is written with a JSON escape, Verify reports a difference, because Write never
+// writes it so.
 func TestADigestWithAnEscapeIsNamed(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -265,7 +267,7 @@ func TestADigestWithAnEscapeIsNamed(t *testing.T) {
 	}
 }
 
-// A flip of any bit of provenance.json is found.
+// Verify finds a flip of any bit of provenance.json.
 func TestEachFlippedBitOfAProvenanceIsNamed(t *testing.T) {
 	dir := crawled(t)
 	write(t, dir, provenance.Options{})
@@ -289,7 +291,7 @@ func TestEachFlippedBitOfAProvenanceIsNamed(t *testing.T) {
 	}
 }
 
-// The names of fields never change: other programs read them.
+// The names of the fields never change, because other programs read them.
 func TestTheFieldsOfAProvenanceKeepTheirNames(t *testing.T) {
 	text, err := json.Marshal(provenance.Provenance{Previous: &provenance.Previous{}, Purge: &provenance.Purge{}})
 	if err != nil {

@@ -34,14 +34,14 @@ import (
 // Options are the settings of Write. The zero value is valid.
 type Options struct {
 	Key     ed25519.PrivateKey        // signs provenance.json; nil: no signature
-	Kept    bool                      // use the digests that the crawl has recorded; files that have such a digest are not read, only their lengths are compared
-	NoAudit bool                      // skip the audit, which reads crawl.log twice and sorts it
-	Temp    string                    // directory for temporary files, which take about 1,300 bytes per request; "" means the system's directory for them
-	Now     time.Time                 // the time of the provenance, which decides what queued URLs wait for; zero means the current time
+	Kept    bool                      // use the digests that the crawl has recorded, and only compare the lengths of such files
+	NoAudit bool                      // leave out the audit, which reads crawl.log twice and sorts it
+	Temp    string                    // directory for temporary files, which take about 1,300 bytes per request; "": the system's directory
+	Now     time.Time                 // time of the provenance, which decides which queued URLs still wait; zero: the current time
 	OptOut  func(frontier.URL) string // like account.Account.OptOut
 }
 
-// A Result is what Write has done.
+// A Result has the provenance that Write has written, and the state of the datasheet.
 type Result struct {
 	*Provenance
 	Signed bool
@@ -50,22 +50,22 @@ type Result struct {
 
 // Write writes provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md into the
 // directory of a crawl. Each file is written completely or not at all. If Options.Key is set,
-// Write also writes the signature; otherwise it removes an earlier signature. Write reads all
-// outputs of the crawl to compute their digests, and compares the outputs with what the crawl
-// has recorded about them. If a file differs, the error is a *store.DamagedError that names
-// the file, and nothing is written. While Write works, no run can open the crawl.
+// Write also writes a signature; otherwise it removes an earlier signature. Write reads all
+// outputs of the crawl and compares their digests with what the crawl has recorded. If a file
+// differs, Write returns a *store.DamagedError with its path, and writes nothing. While Write
+// works, no process can run the crawl.
 //
-// If ctx ends or Write fails, some of the files may be new and the others old. Verify reports
-// this. The error is a *store.InUseError, a *store.DamagedError, a *store.VersionError, a
-// *store.PurgeError, an error that wraps store.ErrNoCrawl, the cause of ctx, or an error of
-// the file system.
+// If ctx ends or Write fails, some of the files may be new and others old. Verify reports this.
+// The error is a *store.InUseError, a *store.DamagedError, a *store.VersionError, a
+// *store.PurgeError, an error that wraps store.ErrNoCrawl, the cause of ctx, or an error of the
+// file system.
 func Write(ctx context.Context, dir string, o Options) (res *Result, err error) {
 	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
 	}
 	for _, name := range []string{File, SignatureFile, AbsencesFile, RobotsFile, SeedsFile, DatasheetFile} {
 		if _, err := outfile.ResolveRegular(filepath.Join(dir, name)); err != nil {
-			return nil, err // before any output is read
+			return nil, err // return before any output is read
 		}
 	}
 	state, err := store.OpenReader(dir)
@@ -101,12 +101,12 @@ type writer struct {
 	Options
 	ctx     context.Context
 	dir     string
-	into    string // directory into which the files are written; dir, except in again
+	into    string // directory into which the files are written; the same as dir, except in again
 	state   *store.Reader
 	account *account.Account
 	asked   map[string]string // settings of the last run
 	seeds   *seedList
-	staged  []*stagedFile // files that are still under temporary names, in the order in which they get their names
+	staged  []*stagedFile // files that have temporary names, in the order in which they will be renamed
 	sheet   Sheet
 
 	newOrder func(temp string) order
@@ -137,10 +137,10 @@ func newWriter(ctx context.Context, dir string, state *store.Reader, o Options) 
 	}
 }
 
-// quit returns the cause for which the context of the writer has ended, or nil if it has not.
+// quit returns the cause for which the context of w has ended, or nil if it has not ended.
 func (w *writer) quit() error { return causeOf(w.ctx) }
 
-// causeOf returns the cause for which a context has ended, or nil if it has not.
+// causeOf returns the cause for which a context has ended, or nil if it has not ended.
 func causeOf(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -148,7 +148,7 @@ func causeOf(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// begin reads the identity and the settings of the last run.
+// begin reads the identity of the crawler and the settings of the last run.
 func (w *writer) begin() (err error) {
 	if w.account, err = account.New(&w.state.Records, w.Now); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (w *writer) readSettings() {
 	for _, s := range new(crawler.Options).Settings() {
 		usual := s.String()
 		value, known := rest[s.Name]
-		if !known { // the program of the last run had no such setting
+		if !known { // the program of the last run did not have this setting
 			value = usual
 		}
 		delete(rest, s.Name)
@@ -228,7 +228,7 @@ func (w *writer) writeLists() error {
 	return nil
 }
 
-// A seedList writes seeds in the form of a seed file, and remembers the first MostSeeds.
+// A seedList writes seeds as lines, and remembers the first MostSeeds of them.
 type seedList struct {
 	to   io.Writer
 	n    int64
@@ -246,18 +246,18 @@ func (s *seedList) add(url, tag string) error {
 	return err
 }
 
-// An audited is the result of an audit of the log: a report, or an error.
+// An audited is the result of an audit: a report or an error.
 type audited struct {
 	report *audit.Report
 	err    error
 }
 
-// errStopped ends an audit whose result is not needed any more.
+// errStopped ends an audit whose result is not needed, because Write has failed.
 var errStopped = errors.New("the provenance is not written")
 
-// startAudit starts an audit of the crawl in the background. It ends early if the channel stop
-// is closed, or if the context of w ends. The returned channel receives the result, and is then
-// closed. With NoAudit it is closed at once.
+// startAudit starts an audit of the crawl in a goroutine. The audit ends early if stop is
+// closed, or if the context of w ends. The returned channel gets the result and is then closed.
+// With Options.NoAudit it is closed at once.
 func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	done := make(chan audited, 1)
 	if w.NoAudit {
@@ -281,7 +281,7 @@ func (w *writer) startAudit(stop <-chan struct{}) <-chan audited {
 	return done
 }
 
-// judge records the result of the audit in the provenance.
+// judge stores the result of the audit in the provenance.
 func (w *writer) judge(is audited) error {
 	a, r := &w.Audit, is.report
 	a.Verdict, a.Checks = NotAudited, []audit.Check{}
@@ -305,8 +305,7 @@ func (w *writer) judge(is audited) error {
 	return nil
 }
 
-// compare records which crawl is the previous one, with which this crawl has compared its
-// pages, and the digest of the provenance.json of that crawl.
+// compare stores which crawl is the previous one, and the digest of its provenance.json.
 func (w *writer) compare() error {
 	dir := w.asked["previous"]
 	if dir == "" {
@@ -320,10 +319,10 @@ func (w *writer) compare() error {
 	} else if w.ctx.Err() != nil {
 		return err
 	}
-	return nil // if the file cannot be read, the digest stays empty
+	return nil // leave the digest empty, because the file cannot be read
 }
 
-// unsummed replaces FileSHA256 while the digest of provenance.json is computed.
+// unsummed is the value of FileSHA256 while the digest of provenance.json is computed.
 var unsummed = strings.Repeat("0", 2*sha256.Size)
 
 // writeFile writes provenance.json and its signature.
@@ -347,7 +346,7 @@ func (w *writer) writeFile() error {
 	return nil
 }
 
-// stageWhole writes a file with the content text under a temporary name.
+// stageWhole writes text to a file under a temporary name.
 func (w *writer) stageWhole(name string, text []byte) error {
 	to, err := w.stage(name)
 	if err != nil {
@@ -404,7 +403,7 @@ func (s *stagedFile) output() Output {
 	return Output{s.name, s.n, hex.EncodeToString(s.sum.Sum(nil))}
 }
 
-// drop removes a staged file that is not needed.
+// drop removes a staged file that is not needed after all.
 func (w *writer) drop(s *stagedFile) error {
 	w.staged = slices.DeleteFunc(w.staged, func(t *stagedFile) bool { return t == s })
 	return s.file.Discard()
@@ -418,10 +417,9 @@ func (w *writer) discard() (err error) {
 	return err
 }
 
-// publish gives all files their names. provenance.json and its signature describe the other
-// files. So publish removes the old provenance.json and its signature first, and gives the new
-// ones their names last. Then a kill cannot leave a provenance.json that does not match the
-// other files.
+// publish renames all staged files to their final names. It first removes the old
+// provenance.json and its signature, and renames the new ones last. So after a kill there is no
+// provenance.json that describes other files.
 func (w *writer) publish() error {
 	if err := remove(filepath.Join(w.dir, SignatureFile)); err != nil {
 		return err
@@ -449,8 +447,8 @@ func (w *writer) publish() error {
 	return store.SyncDir(w.dir)
 }
 
-// BrokenOff reports whether a kill has interrupted Write for dir. Then there is no
-// provenance.json, which gets its name last, but a temporary file for it.
+// BrokenOff reports whether a kill has interrupted Write in dir. There is then no
+// provenance.json, but a temporary file for it, because provenance.json is renamed last.
 func BrokenOff(dir string) bool {
 	path := filepath.Join(dir, File)
 	_, err := os.Stat(path)

@@ -1,4 +1,4 @@
-// Package purge removes from a crawl what it has stored about places.
+// Package purge removes from a crawl everything that it has stored about some hosts or URLs.
 package purge
 
 import (
@@ -14,17 +14,17 @@ import (
 
 var errNoContext = errors.New("purge: the context is nil: context.Background() is one that never ends")
 
-// A Purge removes from a crawl what it has stored about some hosts or URLs: records of the WARC
-// files, lines of pages.jsonl, links.jsonl and index.cdxj (store.Purge says what stays). No
-// process may run the crawl meanwhile.
+// A Purge removes what a crawl has stored about some hosts or URLs: records of the WARC files,
+// and lines of pages.jsonl, links.jsonl and index.cdxj. store.Purge says what stays. No process
+// may run the crawl at the same time.
 type Purge struct {
 	Dir     string       // directory of the crawl
 	Places  *places.List // the hosts and URLs whose records are removed
-	Problem func(error)  // called for each part of a file that cannot be read, and so may still have records that should be removed; may be nil
+	Problem func(error)  // called for each part of a file that cannot be read, which may still have records to remove; may be nil
 }
 
-// Plan returns what Run would remove, and changes nothing. It stops when ctx ends, and fails as
-// store.Purge does. It fails for a nil ctx, as Run and Finish do.
+// Plan returns what Run would remove, and changes nothing. It fails with the errors of
+// store.Purge, and for a nil ctx.
 func (p *Purge) Plan(ctx context.Context) (store.Purged, error) {
 	if ctx == nil {
 		return store.Purged{}, errNoContext
@@ -32,9 +32,10 @@ func (p *Purge) Plan(ctx context.Context) (store.Purged, error) {
 	return p.of(time.Now()).Plan(ctx, p.Dir)
 }
 
-// Run removes the records. After a kill in the middle of it the crawl cannot be resumed: until
-// Finish was called, Crawler.Run returns a *storage.PurgeError. If ctx ends before Run removes
-// the first record, nothing is changed; after that Run goes on to the end.
+// Run removes the records. If the process is killed during Run, the crawl cannot be resumed:
+// Crawler.Run returns a *storage.PurgeError until Finish was called. If ctx ends before Run
+// removes the first record, nothing is changed; after that Run goes on to the end. Run fails
+// for a nil ctx.
 func (p *Purge) Run(ctx context.Context) (store.Purged, error) {
 	if ctx == nil {
 		return store.Purged{}, errNoContext
@@ -42,9 +43,9 @@ func (p *Purge) Run(ctx context.Context) (store.Purged, error) {
 	return p.of(time.Now()).Run(ctx, p.Dir)
 }
 
-// Finish finishes an interrupted purge of the crawl, unless ctx has ended before. It uses the
-// hosts and URLs that the interrupted purge has recorded, not those in p.Places. finished
-// describes the interrupted purge. It is nil if no purge was interrupted.
+// Finish finishes an interrupted purge of the crawl. If ctx has ended, it does nothing. It uses
+// the hosts and URLs of the interrupted purge, and not p.Places. finished describes the
+// interrupted purge, and is nil if there was none.
 func (p *Purge) Finish(ctx context.Context) (finished *store.PurgeError, done store.Purged, err error) {
 	if ctx == nil {
 		return nil, done, errNoContext
@@ -59,7 +60,7 @@ func (p *Purge) Finish(ctx context.Context) (finished *store.PurgeError, done st
 	}
 	done, err = again.of(finished.Time).Run(ctx, p.Dir)
 	var gone *store.PurgeError
-	if errors.As(err, &gone) { // another process has finished that purge, and interrupted a new one
+	if errors.As(err, &gone) { // another process has finished that purge, and a new one was interrupted
 		return nil, done, gone
 	}
 	return finished, done, err
@@ -71,7 +72,7 @@ func (p *Purge) of(now time.Time) *store.Purge {
 		Why: func(url string) string {
 			u, err := frontier.ParseURL(url)
 			if err != nil {
-				return "" // nothing is stored for an invalid URL
+				return "" // keep the line, because nothing is stored about an invalid URL
 			}
 			return p.Places.Place(u)
 		},

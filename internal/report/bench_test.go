@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// longLog writes a log of n requests to a thousand sites. Some of the requests failed.
+// longLog writes a crawl.log of n requests to a thousand sites. Some of the requests failed.
 func longLog(b testing.TB, path string, n int) {
 	const sites = 1000
 	begin := time.Date(2026, 5, 4, 0, 0, 0, 0, time.UTC)
@@ -88,8 +88,8 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// A site has one row with the same figures, however many lines of other sites are between its
-// own. This log is larger than the memory in which lines are sorted.
+// A site has one row with all its requests, however many lines of other sites are between its
+// own lines. The log of this test is too large to be sorted in memory.
 func TestSitesOfALongLog(t *testing.T) {
 	const n, sites = 40_000, 1000
 	dir := t.TempDir()

@@ -31,14 +31,14 @@ func (r *reporter) compare() error {
 	}
 	d, err := diff.Compare(r.ctx, before, r.dir, o)
 	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
-		return nil // Options.Since did not ask for the comparison, so the report is made without it
+		return nil // make the report without a comparison, because Options.Since did not ask for one
 	}
 	r.Report.Since = d
 	return err
 }
 
-// unusable returns why the crawl in dir cannot be compared, if err says that this is because of
-// the state of that crawl. It returns nil for other errors, which end the report.
+// unusable returns why the crawl in dir cannot be compared, if the state of that crawl is the
+// cause of err. It returns nil if the cause is another one; then the report fails with err.
 func unusable(dir string, err error) *NotCompared {
 	const again = "bring it back, or name another one"
 	var inUse *store.InUseError
@@ -62,7 +62,7 @@ func (n *NotCompared) Words() string {
 	return fmt.Sprintf("changes since %s are not reported: %s: %s", n.Dir, n.Why, n.Mend)
 }
 
-// changes has the texts and tables of the page about what has changed since another crawl.
+// changes has the texts and tables of the page about the changes since another crawl.
 type changes struct {
 	Notes, Warnings []string
 	Tables          []section
@@ -100,7 +100,7 @@ func (r *Report) changes() *changes {
 	return c
 }
 
-// since returns the name of a crawl, and the time when it began.
+// since returns the name of a crawl and the time when it began, as text.
 func since(s *diff.Snapshot) string {
 	if s.First.IsZero() {
 		return filepath.Base(s.Dir)

@@ -20,7 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// hostileChanges returns a comparison in which each text could harm a reader.
+// hostileChanges returns a comparison in which every text has elements, scripts or hidden
+// characters.
 func hostileChanges() *diff.Result {
 	state := diff.State{Fate: frontier.Failed, Digest: hostile, Location: hostile, Reason: hostile, Via: hostile}
 	d := &diff.Result{
@@ -41,7 +42,8 @@ func hostileChanges() *diff.Result {
 	return d
 }
 
-// twice crawls a web two times, and changes the web in between.
+// twice crawls a web, changes it, and crawls it again. It returns the directories of both
+// crawls.
 func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 	t.Helper()
 	was, is = filepath.Join(t.TempDir(), "was.crawl"), filepath.Join(t.TempDir(), "is.crawl")
@@ -76,7 +78,7 @@ func twice(t *testing.T, with ...func(o *crawler.Options)) (was, is string) {
 	return was, is
 }
 
-// The changes in a report are those of the comparison, and the page has them as tables.
+// The changes in a report equal the result of diff, and the page has them as tables.
 func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 	was, is := twice(t)
 	r, err := report.Dir(t.Context(), is, report.Options{Temp: t.TempDir(), Since: was})
@@ -121,7 +123,8 @@ func TestAReportTellsWhatHasChangedSinceAnotherCrawl(t *testing.T) {
 	}
 }
 
-// A report has no changes if they were not requested, or if the crawl is running.
+// A report has no changes if Options.Since is empty and the crawl names no previous crawl, or
+// if the crawl is running.
 func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	was, is := twice(t)
 	r, err := report.Dir(t.Context(), is, report.Options{})
@@ -146,8 +149,7 @@ func TestAReportTellsNoChangesUnasked(t *testing.T) {
 	notCompared(t, r, was, "this crawl runs: make the report again when it has ended")
 }
 
-// A crawl that names the crawl before it is compared with that one by default, as long as it
-// exists.
+// If a crawl names its previous crawl and that still exists, the report compares the two.
 func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	root := t.TempDir()
 	previous := func(o *crawler.Options) { o.Previous = filepath.Join(root, "was.crawl") }
@@ -202,8 +204,8 @@ func TestAReportTellsWhatHasChangedSinceTheCrawlBefore(t *testing.T) {
 	notCompared(t, r, filepath.Join(root, "was.crawl"), "there is no crawl: bring it back")
 }
 
-// notCompared checks that a report and its page name the crawl that was not compared, the
-// reason, and what to do.
+// notCompared checks that a report and its page have the directory of the crawl that was not
+// compared, the reason, and what the user can do.
 func notCompared(t *testing.T, r *report.Report, dir, why string) {
 	t.Helper()
 	if r.NotCompared == nil || r.NotCompared.Dir != dir || !strings.Contains(r.NotCompared.Words(), why) {
@@ -216,7 +218,7 @@ func notCompared(t *testing.T, r *report.Report, dir, why string) {
 	}
 }
 
-// Tables of changes show their first rows, and the number of all rows.
+// A table of changes shows only its first rows, and has the number of all rows.
 func TestTablesOfChangesAreBounded(t *testing.T) {
 	r, err := report.Dir(t.Context(), written(t, nil), report.Options{})
 	if err != nil {

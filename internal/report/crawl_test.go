@@ -17,8 +17,8 @@ import (
 
 var testIdentity = crawler.Identity{Token: "reportbot", Contact: "https://example.org/reportbot"}
 
-// crawled crawls a web that has everything that a report shows. It returns the summary of the
-// crawl, too.
+// crawled crawls a web that has everything that a report shows. It returns the directory, the
+// report and the summary of the crawl.
 func crawled(t *testing.T) (dir string, r *report.Report, sum crawler.Summary) {
 	dir = t.TempDir() + "/news.crawl"
 	synctest.Test(t, func(t *testing.T) {
@@ -49,7 +49,7 @@ func crawled(t *testing.T) (dir string, r *report.Report, sum crawler.Summary) {
 	return dir, r, sum
 }
 
-// The figures are those that the crawl itself has counted.
+// The numbers in a report equal those in the crawl's own summary.
 func TestAReportHasTheFiguresOfItsCrawl(t *testing.T) {
 	_, r, sum := crawled(t)
 	status := map[int]int{}
@@ -93,8 +93,9 @@ func TestAReportHasTheFiguresOfItsCrawl(t *testing.T) {
 	}
 }
 
-// Tables name the pages that link to a broken URL, where redirects lead, and which pages have
-// the same body. A page that links twice counts once. A link to a fragment counts for the page.
+// The tables have the pages that link to a broken URL, the targets of redirects, and the pages
+// with the same body. A page that links twice counts once. A link to a fragment counts for the
+// page.
 func TestTheTablesOfAReportNameTheirPages(t *testing.T) {
 	_, r, _ := crawled(t)
 	broken := map[string]report.Failure{}
@@ -132,7 +133,8 @@ func TestTheTablesOfAReportNameTheirPages(t *testing.T) {
 	}
 }
 
-// Sites have their pauses, answers and rules, and each step of time has its requests.
+// The tables of sites have their pauses, answers and rules. The series over time has each
+// request in its step.
 func TestAReportTellsSitesAndTime(t *testing.T) {
 	_, r, _ := crawled(t)
 	a, b := r.SiteRows.Rows[0], r.SiteRows.Rows[1]

@@ -26,8 +26,8 @@ func reportOf(t *testing.T, log string) *report.Report {
 
 const own = ",asked:1.000000,clock:own"
 
-// A request that came too early is counted, and its dot is below the line. After a kill, a
-// request whose pause has an unknown start is counted apart.
+// A request that began too early is counted, and its dot is below the line. If the start of its
+// pause was lost in a kill, the request is counted separately.
 func TestARequestThatCameTooEarlyIsTold(t *testing.T) {
 	r := reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+
 		logged(3, "200", "http://a.test/2", "-", "text/html", own)+
@@ -63,7 +63,7 @@ func TestARequestThatCameTooEarlyIsTold(t *testing.T) {
 	}
 }
 
-// If no request came too early, the page says so of all of them.
+// If all requests kept their pauses, the page says so.
 func TestRequestsThatKeptTheirPausesAreTold(t *testing.T) {
 	t.Parallel()
 	raw, _ := pageOf(t, reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+logged(3, "200", "http://a.test/2", "-", "text/html", own)+
@@ -78,8 +78,8 @@ func TestRequestsThatKeptTheirPausesAreTold(t *testing.T) {
 	}
 }
 
-// A URL of a sitemap is known since robots.txt was fetched for the first time, even if it was
-// requested much later.
+// A URL from a sitemap counts as found when the robots.txt was fetched for the first time, even
+// if it was requested much later.
 func TestAURLThatRobotsTxtLeadsToIsKnownSinceItCame(t *testing.T) {
 	t.Parallel()
 	robots := func(second int) string {
@@ -98,7 +98,7 @@ func TestAURLThatRobotsTxtLeadsToIsKnownSinceItCame(t *testing.T) {
 	}
 }
 
-// Lines that cannot be read are counted and listed, and the others are reported.
+// Lines that cannot be read are counted and listed. The report of the other lines is made.
 func TestLinesThatAreNoneAreToldAndNotFatal(t *testing.T) {
 	good := logged(1, "200", "http://a.test/1", "-", "text/html", "")
 	r := reportOf(t, "\n"+good+"foreign\n"+strings.Repeat("x", 9<<20)+"\n"+
@@ -118,7 +118,7 @@ func TestLinesThatAreNoneAreToldAndNotFatal(t *testing.T) {
 	}
 }
 
-// A crawl without requests has a page that says so.
+// The page of a crawl without requests says that there are none.
 func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 	for _, log := range []string{"", "2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n"} {
 		r := reportOf(t, log)
@@ -140,7 +140,7 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 	}
 }
 
-// The report of a running crawl is made from its log alone. It does not disturb the crawl.
+// The report of a running crawl is made from its log alone, and the crawl continues.
 func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 	dir := t.TempDir()
 	db, err := store.Open(dir, store.Options{})
@@ -164,7 +164,7 @@ func TestACrawlThatRunsIsToldByItsLog(t *testing.T) {
 	}
 }
 
-// A directory without a crawl, or without a log, has no report.
+// Dir fails for a directory without a crawl or without a log.
 func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 	if _, err := report.Dir(t.Context(), t.TempDir(), report.Options{}); !errors.Is(err, store.ErrNoCrawl) {
 		t.Errorf("no crawl: %v", err)
@@ -186,7 +186,7 @@ func TestWhatIsNoCrawlHasNoReport(t *testing.T) {
 	}
 }
 
-// The remaining URLs are listed by site, with the least time that they take.
+// The remaining URLs are listed by site, with the least time that is needed to request them.
 func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir := queued(t, now)
@@ -203,8 +203,8 @@ func TestWhatIsLeftIsToldByItsTime(t *testing.T) {
 	}
 }
 
-// URLs that wait to be fetched again are not left. They are counted apart, and keep their last
-// result.
+// URLs that wait to be fetched again do not count as remaining. They are counted separately,
+// and count with their last result.
 func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	next := now.Add(time.Hour)
@@ -231,8 +231,8 @@ func TestWhatIsToBeFetchedAgainIsNotLeft(t *testing.T) {
 	}
 }
 
-// A page that both links to a URL and embeds it counts once, even if it was fetched twice. The most linked URLs are ranked by
-// links that readers follow.
+// A page that links to a URL and embeds it counts once, even if the page was fetched twice. The
+// table of the most linked URLs counts only links that readers can follow.
 func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 	link := func(from, to, hop string) string {
 		return `{"from":"http://a.test/` + from + `","to":"http://a.test/` + to + `","hop":"` + hop + `"}` + "\n"
@@ -241,7 +241,7 @@ func TestWhatAPageIsShownWithIsNoLinkThatReadersFollow(t *testing.T) {
 		store.LogFile: logged(1, "404", "http://a.test/i", "http://a.test/1", "image/png", ""),
 		store.LinksFile: link("1", "i", "E") + link("1", "i", "L") + link("1", "i", "L") + link("1", "i#top", "E") +
 			link("2", "i", "E") + link("2", "i", "E") + link("3", "i", "L") + link("3", "i", "E") + link("4", "i", "R") + link("5", "s", "E") +
-			link("1", "i", "E") + link("3", "i", "L"), // fetched again
+			link("1", "i", "E") + link("3", "i", "L"), // the same links from second visits of the pages 1 and 3
 	}), report.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestRoundingIsNotTooEarly(t *testing.T) {
 	}
 }
 
-// The last line of a URL decides what became of it, however often it was requested before.
+// If a URL was requested several times, its last line decides its result.
 func TestAURLStandsAsItsLastLineSays(t *testing.T) {
 	for status, want := range map[string]string{
 		"200": "fetched", "404": "fetched", "304": "fetched", "408": "failed", "421": "failed", "425": "failed", "429": "failed", "500": "failed", "599": "failed",

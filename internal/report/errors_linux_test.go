@@ -22,12 +22,12 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// A report leaves no file open, whether it succeeds or fails.
+// Dir closes all files that it opens, also if it fails.
 func TestFilesOfAReportAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // off, because the garbage collector also closes files
 	dirs, now := reported(t)
 	long := written(t, nil)
-	longLog(t, filepath.Join(long, store.LogFile), 40_000) // sorted with temporary files
+	longLog(t, filepath.Join(long, store.LogFile), 40_000) // long enough to be sorted with temporary files
 	for _, dir := range append(dirs, long) {
 		for n, calls := 1, 1; n <= calls+1; n += 1 + calls/10 {
 			calls = 0
@@ -47,7 +47,8 @@ func TestFilesOfAReportAreClosed(t *testing.T) {
 	}
 }
 
-// Without a working directory the path of the crawl before is not known.
+// If the working directory was removed, the relative path of a crawl cannot be resolved, and Dir
+// fails.
 func TestAReportWithoutAWorkingDirectory(t *testing.T) {
 	dir := written(t, nil)
 	here := filepath.Join(filepath.Dir(dir), "gone")

@@ -17,7 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// reported returns crawls that have everything that a report reads, and the time of the report.
+// reported makes two crawls that have everything that a report reads, and returns their
+// directories and the time of the report.
 func reported(t *testing.T) (dirs []string, now time.Time) {
 	now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	dir, _, _ := crawled(t)
@@ -36,7 +37,7 @@ func figures(t *testing.T, r *report.Report) string {
 	return string(raw)
 }
 
-// A temporary file that fails once, at any step, is an error of the report.
+// If a temporary file fails once, at any step of sorting, the report fails.
 func TestASortThatFailsIsAnError(t *testing.T) {
 	dirs, now := reported(t)
 	broken := errors.New("no disk")
@@ -57,11 +58,11 @@ func TestASortThatFailsIsAnError(t *testing.T) {
 	}
 }
 
-// A temporary file that is damaged is an error of the report.
+// If a temporary file is damaged, the report fails.
 func TestASortThatIsDamagedIsAnError(t *testing.T) {
 	dirs, now := reported(t)
 	cut := func(value []byte) []byte { return []byte{value[0], 'x'} }
-	for name, of := range map[string]func(key, value []byte) []byte{ // nil: another record
+	for name, of := range map[string]func(key, value []byte) []byte{ // returns the damaged value of a record; nil: leave the record unchanged
 		"a line of a site": func(_, value []byte) []byte {
 			if value[0] != 'a' {
 				return nil
@@ -118,7 +119,7 @@ func TestASortThatIsDamagedIsAnError(t *testing.T) {
 // statePage is how many bytes of a state are damaged at a time.
 const statePage = 4096
 
-// spoil overwrites a part of the state of a crawl.
+// spoil overwrites the bytes from offset from up to offset to in the state file of a crawl.
 func spoil(t *testing.T, dir string, from, to int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, store.StateFile), os.O_RDWR, 0)
@@ -131,7 +132,8 @@ func spoil(t *testing.T, dir string, from, to int64) {
 	}
 }
 
-// manySites returns a crawl whose state has pages for each of its tables.
+// manySites makes a crawl with so many sites that each table of its state has pages of its own.
+// It returns the directory.
 func manySites(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -153,8 +155,8 @@ func manySites(t *testing.T) string {
 	return dir
 }
 
-// If any page of the state is damaged, or all of it while a report is made, the report fails or
-// is the same as before.
+// One page of the state file is damaged, or the whole file while a report is made. The report
+// then fails, or has the same numbers as before.
 func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 	dirs, now := reported(t)
 	for _, dir := range append(dirs, manySites(t)) {
@@ -183,12 +185,12 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for n := 2; n < len(whole)/statePage; n++ { // the first two say where the others are
+		for n := 2; n < len(whole)/statePage; n++ { // skip the first two pages, because they say where all others are
 			spoil(t, dir, int64(n)*statePage, int64(n+1)*statePage)
 			check(report.Options{Now: now}, "page", n)
 		}
 		for n := range calls {
-			if n > 20 && n < calls-20 { // the state is read before and after
+			if n > 20 && n < calls-20 { // skip most steps in the middle, because the state is read only at the beginning and at the end
 				continue
 			}
 			calls := 0
@@ -207,7 +209,7 @@ func TestAStateThatIsDamagedChangesNoFigure(t *testing.T) {
 	}
 }
 
-// A directory that has the name of a file cannot be read.
+// A directory is in place of a file, so that the file cannot be read. The report fails.
 func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	for _, name := range []string{store.LogFile, store.PagesFile, store.LinksFile} {
 		dir := written(t, nil)
@@ -227,7 +229,8 @@ func TestAFileThatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// If the crawl before cannot be read, and is neither damaged nor missing, the report fails.
+// If the previous crawl is neither damaged nor missing and still cannot be read, the report
+// fails.
 func TestACrawlBeforeThatCannotBeRead(t *testing.T) {
 	was, _ := twice(t)
 	_, is := twice(t, func(o *crawler.Options) { o.Previous = was })

@@ -2,8 +2,8 @@ package report
 
 import "github.com/permesso-crawler/permesso/internal/crawllog"
 
-// Hook makes each method of a sort call before first, and fail with its error. The sort returns
-// each value as changed by value.
+// Hook makes each method of a sorter call before first, and fail with its error. The sorter
+// returns the results of value instead of the values that were added.
 func (o *Options) Hook(before func() error, value func(key, value []byte) []byte) {
 	o.order = func(temp string) order { return &hooked{crawllog.NewOrder(temp), before, value} }
 }

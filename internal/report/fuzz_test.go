@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Any log has a report, as figures and as a page in which nothing runs.
+// For any log, Dir makes a report, and a page that runs no script.
 func FuzzReport(f *testing.F) {
 	f.Add(logged(1, "200", "http://a.test/1", "-", "text/html", own) + logged(3, "503", "http://a.test/2", "http://a.test/1", "text/html", own))
 	f.Add("0001-01-01T00:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:unclean\n" + strings.Replace(logged(9, "99999", "http://a.test/1", "-", "-", own), "2026", "9999", 1))

@@ -21,8 +21,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what reports say now")
 
-// toldLog is the log of a small crawl of three sites in two runs. It has everything that
-// pictures show.
+// toldLog is the log of a small crawl of three sites, in two runs. All pictures of the page
+// show something.
 const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unknown #000 - - - begin:clean
 2026-05-04T10:00:00.120Z   200         60 http://a.test/robots.txt P http://a.test/ text/plain #001 20260504100000100+20 - - start:2026-05-04T10:00:00.100000Z,ttfb:0.010000,took:0.020000
 2026-05-04T10:00:00.140Z   404          9 http://b.test/robots.txt P http://b.test/ text/html #002 20260504100000100+40 - - start:2026-05-04T10:00:00.100000Z,ttfb:0.030000,took:0.040000
@@ -43,8 +43,8 @@ const toldLog = `2026-05-04T10:00:00.000Z     0          - permesso:run - - unkn
 2026-05-04T10:00:13.000Z    -2          - http://c.test/ - - unknown #000 - - - error:dns,queued:1
 `
 
-// The page of a small crawl and its figures equal the golden files. Look at each difference
-// before rewriting them.
+// The numbers and the page of a small crawl equal the golden files. Check each difference
+// before you rewrite them.
 func TestGoldenSmallCrawl(t *testing.T) {
 	r, err := report.Dir(t.Context(), written(t, map[string]string{
 		store.LogFile: toldLog,
@@ -62,7 +62,8 @@ func TestGoldenSmallCrawl(t *testing.T) {
 	golden(t, "small", r)
 }
 
-// golden compares the figures of a report and its page with the golden files.
+// golden compares the numbers of a report, as JSON, and its page with the golden files of this
+// name.
 func golden(t *testing.T, name string, r *report.Report) {
 	t.Helper()
 	figures, err := json.MarshalIndent(r, "", "  ")
@@ -87,8 +88,8 @@ func golden(t *testing.T, name string, r *report.Report) {
 	}
 }
 
-// mixedLog returns the log of a crawl of three days, with answers of all kinds from more sites
-// than a table shows. Each call returns the same log.
+// mixedLog returns the log of a crawl that took three days, with all kinds of answers from more
+// sites than a table shows. Each call returns the same text.
 func mixedLog() string {
 	var log strings.Builder
 	log.WriteString("2026-05-04T10:00:00.000Z 0 - permesso:run - - unknown #000 - - - begin:clean\n")
@@ -124,8 +125,8 @@ func mixedLog() string {
 			log.WriteString("no line\n")
 		}
 	}
-	// Lines about sites and runs, pages with a type or a purpose of their own, and several
-	// errors in one step.
+	// Add lines about sites and runs, pages with special types or purposes, and several errors
+	// in one step of time.
 	at = at.Add(time.Hour)
 	for i, line := range []string{
 		"0 - permesso:run - - unknown #000 - - - begin:unclean", "0 - permesso:run - - unknown #000 - - - order:slow", "-2 - http://s01.test/ - - unknown #000 - - - error:dns,queued:2",
@@ -142,15 +143,16 @@ func mixedLog() string {
 	return log.String()
 }
 
-// The page of a large crawl that is running, with what has changed since the crawl before.
+// The page of a large running crawl, with the changes since the previous crawl, equals the
+// golden file.
 func TestGoldenMixedCrawl(t *testing.T) {
 	var pages strings.Builder
 	for i := range 12 {
-		title := strings.Repeat("x", 119) // and one character more, or two
+		title := strings.Repeat("x", 119) // titles with one character more than 119, and with two more
 		fmt.Fprintf(&pages, `{"url":"http://s0%d.test/%d","title":"%s"}`+"\n", i%10, i, title+"yz"[:1+i%2])
 	}
 	var links strings.Builder
-	for i := range 90 { // links of one page are adjacent
+	for i := range 90 { // the links of one page are adjacent in links.jsonl
 		fmt.Fprintf(&links, `{"from":"http://s0%d.test/%d","to":"http://s0%d.test/%d%s","hop":"%s"}`+"\n", i/20, i/10, i%4, i*i%7, []string{"", "#top"}[i/2%2], []string{"L", "E", "L", "R", "M", "I"}[i*i%23%6])
 	}
 	r, err := report.Dir(t.Context(), written(t, map[string]string{store.LogFile: mixedLog(), store.PagesFile: pages.String(), store.LinksFile: links.String()}), report.Options{Now: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)})
@@ -179,7 +181,8 @@ func TestGoldenMixedCrawl(t *testing.T) {
 	golden(t, "mixed", r)
 }
 
-// The page of a crawl that has just begun, and of one with URLs left.
+// The page of a crawl without requests, and of a crawl with remaining URLs, equal the golden
+// files.
 func TestGoldenQuietCrawls(t *testing.T) {
 	now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	begun := written(t, map[string]string{store.LogFile: strings.SplitAfter(toldLog, "\n")[0]})
@@ -201,7 +204,7 @@ func TestGoldenQuietCrawls(t *testing.T) {
 	}
 }
 
-// A report leaves no temporary file, and the crawl can continue.
+// Dir leaves no temporary file, and the crawl can be resumed.
 func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
 	dir, temp := written(t, map[string]string{store.LogFile: toldLog}), t.TempDir()
 	if _, err := report.Dir(t.Context(), dir, report.Options{Temp: temp}); err != nil {
@@ -219,7 +222,7 @@ func TestAReportLeavesTheCrawlAsItWas(t *testing.T) {
 	}
 }
 
-// fill sets each figure to n and each text to one letter, and gives each list n elements.
+// fill sets each number in v to n and each text to one letter. Each list gets n elements.
 func fill(v reflect.Value, n int) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -247,7 +250,8 @@ func fill(v reflect.Value, n int) {
 	}
 }
 
-// The page of a crawl whose figures are all one, and of one whose figures are all two.
+// The pages of a crawl whose numbers are all 1, and of one whose numbers are all 2, equal the
+// golden files.
 func TestGoldenLeastFigures(t *testing.T) {
 	for n, name := range []string{1: "ones", 2: "twos"} {
 		if n > 0 {

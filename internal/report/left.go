@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// readQueue notes how many URLs are queued for each site, and the least time in which they can
-// be requested.
+// readQueue reads how many URLs are queued for each site, and computes the least time in which
+// they can be requested.
 func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
@@ -31,7 +31,7 @@ func (r *reporter) readQueue() error {
 	return nil
 }
 
-// readSite notes what is queued for a site.
+// readSite reads the queue of one site.
 func (r *reporter) readSite(site frontier.Site) error {
 	st, err := r.state.State(site)
 	r.Again += int64(st.Again)
@@ -46,16 +46,16 @@ func (r *reporter) readSite(site frontier.Site) error {
 	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Code))
 }
 
-// A waiting is the queue of a site. The time that the queue takes is computed later, when the
-// lines of the site in the log have been read and show how fast it answers.
+// A waiting is the queue of a site. The time that the queue takes depends on how fast the site
+// answers. So it is computed later, when the log lines of the site have been read.
 type waiting struct {
 	Left
 	Due   float64 // seconds until the next request to the site may begin
-	Pause float64 // seconds between two requests
+	Pause float64 // least number of seconds between two requests to the site
 }
 
 // noteLeft stores the queue of a site for eachSite. If none of the queued URLs will be
-// requested, the queue takes no time, so noteLeft adds it to the table at once.
+// requested, it adds the queue to the table at once.
 func (r *reporter) noteLeft(w *waiting) error {
 	if !w.asked() {
 		r.left.add(w.Left)
@@ -68,7 +68,7 @@ func (r *reporter) noteLeft(w *waiting) error {
 	return r.noteSite(w.Site, siteLeft, value)
 }
 
-// asked reports whether the queued URLs will be requested.
+// asked reports whether the queued URLs will ever be requested.
 func (w *waiting) asked() bool {
 	return w.Fate == frontier.Queued || w.Fate == frontier.Waiting
 }
@@ -86,22 +86,22 @@ func (r *reporter) leftOf(st *frontier.SiteState, held *account.Listed, delay ti
 	return w
 }
 
-// after returns the queue with the least time that it takes. The parameter answer is the number
-// of seconds that the site needs to answer a request.
+// after returns the queue with the least time that it takes, if the site needs answer seconds
+// for each request.
 func (w *waiting) after(answer float64) Left {
 	l := w.Left
 	l.Seconds = w.Due + (w.Pause+answer)*float64(w.Queued)
 	return l
 }
 
-// queueOf stores a record for each URL that is queued at a site.
+// queueOf stores a record for each queued URL of a site.
 func (r *reporter) queueOf(site frontier.Site, fate frontier.Code) error {
 	for e, err := range r.state.Queued(site) {
 		if err != nil {
 			return err
 		}
 		if e.Again() {
-			continue // the URL was fetched and waits to be fetched again: its last line in the log counts
+			continue // skip a URL that waits to be fetched again, because its last line in the log counts
 		}
 		of := fate
 		if of == frontier.Queued && e.Due.After(r.Now) {
@@ -114,7 +114,7 @@ func (r *reporter) queueOf(site frontier.Site, fate frontier.Code) error {
 	return nil
 }
 
-// finish makes the tables.
+// finish makes the tables of the report.
 func (r *reporter) finish() error {
 	r.SiteRows, r.Rules, r.Troubles, r.Left = r.rows.table(), r.rules.table(), r.troubles.table(), r.left.table()
 	r.Outcomes = []Outcome{}
@@ -138,7 +138,7 @@ func (r *reporter) finish() error {
 	return nil
 }
 
-// readPages adds the titles of the pages in the tables, and the targets of redirects.
+// readPages adds the titles of pages and the targets of redirects to the rows of the tables.
 func (r *reporter) readPages() error {
 	titles := map[string][]*string{}
 	want := func(url string, title *string) { titles[url] = append(titles[url], title) }
@@ -185,7 +185,7 @@ func (r *reporter) readPages() error {
 	return nil
 }
 
-// mostTitle is the maximum number of characters of a title.
+// mostTitle is the largest number of characters of a title in a report.
 const mostTitle = 120
 
 // clip shortens a text to the given number of characters. It adds an ellipsis if it leaves

@@ -12,15 +12,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// Bounds of a Live.
+// The limits of the memory of a Live.
 const (
-	mostLiveSites = 20_000 // sites whose figures are kept
-	mostLatest    = 25     // latest answers, errors and refusals
+	mostLiveSites = 20_000 // number of sites with their numbers
+	mostLatest    = 25     // number of latest answers, errors and refusals, each
 	mostSamples   = 240
 )
 
-// A Live makes reports of the recent past of a running crawl, from the last lines of its
-// crawl.log and from its status. It needs bounded memory. It is not safe for concurrent use.
+// A Live makes reports of a running crawl and its recent past. The caller passes it the last
+// lines of crawl.log, and the status of the crawl. It needs bounded memory. It is not safe for
+// concurrent use.
 type Live struct {
 	r       *reporter
 	sites   map[frontier.Site]*liveSite
@@ -30,21 +31,21 @@ type Live struct {
 	refused latest
 }
 
-// A liveSite is a site with its row, which is made again after a change.
+// A liveSite is a site and its row in a table.
 type liveSite struct {
 	site
 	row SiteRow
-	new bool // row is older than site
+	new bool // the site has changed since its row was made
 }
 
-// NewLive returns a Live without any lines.
+// NewLive returns a Live for the crawl with the given name.
 func NewLive(name string) *Live {
 	l := &Live{r: newReporter(context.Background(), name, Options{}), sites: map[frontier.Site]*liveSite{}}
 	l.r.Name, l.r.Runs = name, 1
 	return l
 }
 
-// Begin returns the time of the first line, or the zero time if there was none.
+// Begin returns the time of the first line that was added, or the zero time if no line was.
 func (l *Live) Begin() time.Time { return l.r.First }
 
 // Line adds a line of crawl.log, without its end. Lines must come in their order. A line that
@@ -96,7 +97,7 @@ func (l *Live) Line(text []byte) {
 	}
 }
 
-// site returns the figures of a site. If there are too many sites, it forgets one of them.
+// site returns the numbers of a site. If there are too many sites, it forgets one of them.
 func (l *Live) site(name frontier.Site) *liveSite {
 	s := l.sites[name]
 	if s == nil {
@@ -112,29 +113,29 @@ func (l *Live) site(name frontier.Site) *liveSite {
 	return s
 }
 
-// A sample is the size of the frontier at a time.
+// A sample is the size of the frontier at one moment.
 type sample struct {
 	at           time.Time
 	known, ended int
 }
 
-// Status adds the size of the frontier to what the Live knows. It should be called regularly.
+// Status adds a sample of the frontier. It should be called at regular intervals.
 func (l *Live) Status(s *crawler.Status) {
 	if s.Crawl.Known == 0 {
 		return
 	}
-	if len(l.samples) >= mostSamples { // keep each second one
+	if len(l.samples) >= mostSamples { // there are too many samples, so drop every second one
 		for i := range mostSamples / 2 {
 			l.samples[i] = l.samples[2*i]
 		}
 		l.samples = l.samples[:mostSamples/2]
 	}
 	l.samples = append(l.samples, sample{s.Time.UTC(), s.Crawl.Known, s.Crawl.Done + s.Crawl.Again})
-	l.r.time.at(s.Time) // the time goes on if there are no lines
+	l.r.time.at(s.Time) // continue the series, although there may be no lines
 }
 
-// Report returns a report of the lines so far and of a status of the crawl. Later calls of
-// other methods do not change it.
+// Report returns a report of all lines so far and of a status of the crawl. Later calls of
+// other methods do not change the result.
 func (l *Live) Report(s *crawler.Status) *Recent {
 	whole := *l.r.Report
 	r := &Recent{Report: &whole, samples: slices.Clone(l.samples)}
@@ -156,7 +157,7 @@ func (l *Live) Report(s *crawler.Status) *Recent {
 	return r
 }
 
-// siteTables makes the tables of sites.
+// siteTables makes the tables with a row for each site.
 func (l *Live) siteTables(r *Recent) {
 	rows, slow := l.r.rows, top[SiteRow]{most: mostBars, order: func(a, b SiteRow) int {
 		return cmp.Or(cmp.Compare(b.Median, a.Median), cmp.Compare(a.Site, b.Site))
@@ -178,7 +179,7 @@ func (l *Live) siteTables(r *Recent) {
 	r.SiteRows, r.Rules, r.Troubles, r.slow = rows.table(), rules.table(), troubles.table(), slow.table()
 }
 
-// outcomesOf returns what became of the URLs that a run did not fetch.
+// outcomesOf returns why the run did not fetch URLs, with the number of URLs for each reason.
 func outcomesOf(s *crawler.Status) []Outcome {
 	n := map[frontier.Code]int{}
 	for code, urls := range s.Run.SkippedURLs {
@@ -196,7 +197,7 @@ func outcomesOf(s *crawler.Status) []Outcome {
 	return all
 }
 
-// leftOf returns the sites with the most time left.
+// leftOf returns the sites whose queues take the most time.
 func leftOf(s *crawler.Status) Table[Left] {
 	left := Table[Left]{All: int64(len(s.Sites.LongestFirst))}
 	for _, one := range s.Sites.LongestFirst {

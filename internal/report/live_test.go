@@ -18,7 +18,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// The report of a Live that has read a whole log has the tables of the report of the crawl.
+// A Live that was given all lines of a log has the same tables as the report of the crawl.
 func TestALiveReportHasTheFiguresOfTheReport(t *testing.T) {
 	dir, want, _ := crawled(t)
 	raw, err := os.ReadFile(filepath.Join(dir, "crawl.log"))
@@ -34,7 +34,7 @@ func TestALiveReportHasTheFiguresOfTheReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := live.Report(&status)
-	for i := range want.Series.Points { // what was found is only known at the end
+	for i := range want.Series.Points { // ignore Found, because a running crawl does not know it
 		want.Series.Points[i].Found, want.Series.Points[i].Ended = 0, 0
 	}
 	for i := range want.Slowest.Rows {
@@ -63,7 +63,8 @@ func TestALiveReportHasTheFiguresOfTheReport(t *testing.T) {
 	}
 }
 
-// parts renders the parts of a report, and returns their IDs, their texts as one, and the tree.
+// parts returns the parts of a report as the IDs of their elements, as one text, and as a
+// parsed tree.
 func parts(t *testing.T, p report.Parts, err error) (ids []string, raw string, tree *html.Node) {
 	t.Helper()
 	if err != nil {
@@ -82,7 +83,7 @@ func parts(t *testing.T, p report.Parts, err error) (ids []string, raw string, t
 	return ids, raw, tree
 }
 
-// looks link URLs, sites and fates.
+// looks make a link of each URL, site and fate.
 var looks = report.NewLooks(func(kind, text string) string {
 	if kind == report.URLs && !strings.HasPrefix(text, "http") {
 		return ""
@@ -90,7 +91,8 @@ var looks = report.NewLooks(func(kind, text string) string {
 	return kind + "?" + template.URLQueryEscaper(text)
 })
 
-// inert fails the test if an element of a tree could load or run something, or leads elsewhere.
+// inert fails the test if an element of a tree could load something, run a script, or link to
+// another page.
 func inert(t *testing.T, tree *html.Node) {
 	t.Helper()
 	for n := range tree.Descendants() {
@@ -109,7 +111,7 @@ func inert(t *testing.T, tree *html.Node) {
 	}
 }
 
-// Texts of sites are texts in the parts of a report, too, with links that the caller makes.
+// Texts from sites are shown only as text in the parts of a report, within the caller's links.
 func TestWhatSitesSayIsTextInPartsOfAReport(t *testing.T) {
 	p, err := looks.Parts(hostileReport(t))
 	ids, raw, tree := parts(t, p, err)
@@ -124,7 +126,8 @@ func TestWhatSitesSayIsTextInPartsOfAReport(t *testing.T) {
 	}
 }
 
-// The same holds for a running crawl. The numbers of lines are not known, and so not shown.
+// Texts from sites are shown only as text in the parts of a Live report. It shows no line
+// numbers, because they are not known.
 func TestWhatSitesSayIsTextInALiveReport(t *testing.T) {
 	live := report.NewLive("x")
 	field := strings.ReplaceAll(hostile, " ", "")
@@ -155,7 +158,7 @@ func TestWhatSitesSayIsTextInALiveReport(t *testing.T) {
 	}
 }
 
-// A Live forgets sites, and shows the latest lines, the newest first.
+// A Live forgets sites beyond its limit. It shows the latest lines, the newest first.
 func TestALiveIsBounded(t *testing.T) {
 	live := report.NewLive("x")
 	var status crawler.Status
@@ -186,7 +189,7 @@ func TestALiveIsBounded(t *testing.T) {
 	}
 }
 
-// A report is not changed by what its Live learns later.
+// Later lines do not change a report that a Live has returned.
 func TestALiveReportStaysAsItIs(t *testing.T) {
 	live := report.NewLive("x")
 	line := func(i int, url string) {

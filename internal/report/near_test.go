@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Pages with nearly the same text are told in groups, with the first page of each. A record that
-// cannot be read is counted, and the report is made all the same.
+// Pages with nearly the same text are listed in groups, with the first page of each group. A
+// record that cannot be read is counted, and does not make the report fail.
 func TestNearDuplicatesAreTold(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "near.crawl")
 	text := "<p>" + strings.Repeat("Each of these words is in the text of several pages of this site, which differ a little. ", 40)
@@ -69,7 +69,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, store.ArchiveDir)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // with pages.jsonl, and without it
+	for range 2 { // first with pages.jsonl, and then without it
 		if _, err := report.Dir(t.Context(), dir, report.Options{Near: true}); !errors.Is(err, report.ErrNoArchive) {
 			t.Errorf("without an archive: %v", err)
 		}
@@ -79,7 +79,7 @@ func TestNearDuplicatesAreTold(t *testing.T) {
 	}
 }
 
-// A page that was fetched several times is one page, and no near-duplicate of itself.
+// If a page was fetched several times, it counts once and is no near-duplicate of itself.
 func TestAPageIsNoNearDuplicateOfItself(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "again.crawl")
 	text := "<p>" + strings.Repeat("Each of these words is in the text of two pages of this site, and stays as it is. ", 40)

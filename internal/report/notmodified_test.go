@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/report"
 )
 
-// tagged returns a handler that answers 304 if the client has the page. It answers 304 for
-// /stray to every client.
+// tagged returns a handler that serves pages, and answers 304 if the client has the page
+// already. It always answers 304 for /stray.
 func tagged(pages map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		body, ok := pages[req.URL.Path]
@@ -32,8 +32,8 @@ func tagged(pages map[string]string) http.HandlerFunc {
 	}
 }
 
-// again crawls a site for the second time. Four pages have not changed: two of these have the
-// same body and one is empty. One page is new.
+// again crawls a site for the second time. Four pages have not changed; two of them have the
+// same body, and one is empty. One page is new.
 func again(t *testing.T) (dir string, sum crawler.Summary) {
 	root := t.TempDir()
 	pages := map[string]string{
@@ -63,8 +63,8 @@ func again(t *testing.T) (dir string, sum crawler.Summary) {
 	return dir, sum
 }
 
-// A page that was answered with 304 counts as any other page, with the type and the body of the
-// archived page. A 304 for a page that is not archived is not a page.
+// A page with a 304 answer counts like any other page, with the type and the body of the
+// archived page. If the page is not archived, the 304 does not count as a page.
 func TestAPageThatIsNotModifiedCountsAsAPage(t *testing.T) {
 	dir, sum := again(t)
 	r, err := report.Dir(t.Context(), dir, report.Options{Temp: t.TempDir()})

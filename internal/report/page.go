@@ -22,10 +22,10 @@ var partsText string
 //go:embed style.css
 var Style string
 
-// page is the template of a whole page, which has no links to other pages.
+// page is the template of a whole page. It makes no links, because there are no other pages.
 var page = template.Must(looks(func(string, string) string { return "" }).New("page").Parse(pageText))
 
-// A view is a report as texts and pictures, for the template of the page.
+// A view has the texts and pictures of a report, for the template of the page.
 type view struct {
 	Title, By, When string
 	Warnings        []string
@@ -38,13 +38,13 @@ type view struct {
 	Program         string
 }
 
-// A figure is one of the figures at the top of the page.
+// A figure is one of the large numbers at the top of the page.
 type figure struct {
 	Name, Value string
-	Class       string // "good", "bad", or empty
+	Class       string // "good", "bad", or empty; decides the colour
 }
 
-// A section is a table with a heading.
+// A section is a table with a heading and a note.
 type section struct {
 	ID, Title, Note, Empty string
 	Table                  table
@@ -71,8 +71,8 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// first returns a text such as " (the first 50 of 312)" for a table that does not show all
-// rows, or "" if it does.
+// first returns a text such as " (the first 50 of 312)" for a table that does not have all
+// rows. It returns "" if the table has all.
 func first[T any](t Table[T]) string {
 	if int64(len(t.Rows)) >= t.All {
 		return ""
@@ -80,7 +80,7 @@ func first[T any](t Table[T]) string {
 	return fmt.Sprintf(" (the first %d of %s)", len(t.Rows), grouped(t.All))
 }
 
-// warnings returns what a reader has to know about the figures.
+// warnings returns sentences about parts of the report that are missing or uncertain.
 func (r *Report) warnings() (all []string) {
 	if r.Running {
 		all = append(all, "This is of a crawl that runs: what its log says so far. Its queue and its identity are not known from outside.")
@@ -127,14 +127,14 @@ func (r *Report) figures() []figure {
 	}
 }
 
-// counted returns a figure with the number n. The name of the figure is the noun one, in the
-// plural if n is not 1.
+// counted returns a figure with the number n. The parameter one is the noun for a single item;
+// the name of the figure is its plural if n is not 1.
 func counted(n int64, one string) figure {
 	value, name, _ := strings.Cut(plural(n, one), " ")
 	return figure{name, value, ""}
 }
 
-// politeness returns the sentences beside the picture of delays.
+// politeness returns the sentences about kept pauses, which stand beside the picture of delays.
 func (r *Report) politeness() []string {
 	p := &r.Polite
 	if p.Judged == 0 {
@@ -170,7 +170,7 @@ func retryAfter(n int64) string {
 	return plural(n, "request") + " waited for a Retry-After, as long as it said."
 }
 
-// sections returns the tables, in their order.
+// sections returns the tables of the page, in their order.
 func (r *Report) sections() []section {
 	linked := "The table names one page for each: the page by which the URL was found first. With --output links, a crawl keeps all links."
 	if r.HasLinks {
@@ -210,7 +210,8 @@ func (n *Near) table() table {
 	return t
 }
 
-// someURLs returns URLs of a group of pages as one text, which says whether there are more.
+// someURLs returns some URLs of a group of pages as one text. If the group has more pages, the
+// text says so.
 func someURLs(urls []string, pages int64) string {
 	text := strings.Join(urls, " ")
 	if int(pages) > len(urls) {
@@ -234,7 +235,7 @@ func (r *Report) siteTable() table {
 	return t
 }
 
-// add adds a row. The cells may have text from sites, so it makes hidden characters in them
+// add adds a row. The cells may have texts from sites, so add makes hidden characters in them
 // visible.
 func (t *table) add(cells ...string) {
 	for i, c := range cells {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// written makes a directory with the state of a crawl and with files.
+// written makes a directory with the state of a crawl and with the given files, by name.
 func written(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,8 +36,8 @@ func written(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// logged returns a log line of a request that began at a second. Its site requires a pause of a
-// second.
+// logged returns the log line of a request that began at the given second. The line requires a
+// pause of one second.
 func logged(second int, status, url, via, kind, notes string) string {
 	return fmt.Sprintf("2026-05-04T10:00:%02d.100Z %s 4711 %s L %s %s #001 202605041000%02d000+100 sha1:X - start:2026-05-04T10:00:%02d.000000Z,ttfb:0.05,took:0.100000%s\n",
 		second, status, url, via, kind, second, second, notes)
@@ -45,7 +45,8 @@ func logged(second int, status, url, via, kind, notes string) string {
 
 const hostile = "\u202e\u2066x<script>alert(1)</script></title></svg><img/src=x/onerror=alert(1)>\"'`{{.}}javascript:alert(1)\u0300\u0300\u0300\u0300\u0300\u0300\u0300"
 
-// hostileReport returns the report of a crawl in whose files each text could harm a reader.
+// hostileReport returns the report of a crawl in whose files every text has elements, scripts
+// or hidden characters.
 func hostileReport(t *testing.T) *report.Report {
 	field := strings.ReplaceAll(hostile, " ", "")
 	url := "http://a.test/?" + field
@@ -77,7 +78,7 @@ func hostileReport(t *testing.T) *report.Report {
 	return r
 }
 
-// pageOf returns a report as a page, and its tree.
+// pageOf returns a report as the text of its page, and as a parsed tree.
 func pageOf(t *testing.T, r *report.Report) (string, *html.Node) {
 	t.Helper()
 	var b bytes.Buffer
@@ -119,11 +120,11 @@ func text(n *html.Node) string {
 	return b.String()
 }
 
-// Any text of a site is text in the page: it is not an element, runs nothing, loads nothing,
-// hides nothing, and does not change the order of what is shown.
+// A text from a site is shown only as text. It makes no element, runs and loads nothing, hides
+// no other text and does not change its order.
 func TestWhatSitesSayIsTextInAReport(t *testing.T) {
 	raw, tree := pageOf(t, hostileReport(t))
-	if path := os.Getenv("PERMESSO_PAGE"); path != "" { // for a browser
+	if path := os.Getenv("PERMESSO_PAGE"); path != "" { // write the page to this file, to look at it in a browser
 		if err := os.WriteFile(path, []byte(raw), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +161,8 @@ func TestWhatSitesSayIsTextInAReport(t *testing.T) {
 	}
 }
 
-// A report has a language, a title, and a policy that it loads nothing.
+// The page has a language, a title, and a Content-Security-Policy that forbids it to load
+// anything.
 func TestAReportIsAPageOfItsOwn(t *testing.T) {
 	raw, tree := pageOf(t, hostileReport(t))
 	if !strings.HasPrefix(raw, "<!doctype html>\n") || attr(all(tree, "html")[0], "lang") != "en" {
@@ -233,7 +235,8 @@ func TestAReportIsWellFormed(t *testing.T) {
 	}
 }
 
-// Readers who do not see a picture have its name, a description, and its figures.
+// Each picture has a title, a description and a table with its numbers, for readers that do not
+// see pictures.
 func TestEachPictureHasItsWordsAndItsTable(t *testing.T) {
 	_, crawl, _ := crawled(t)
 	for _, r := range []*report.Report{crawl, hostileReport(t)} {
@@ -245,7 +248,7 @@ func TestEachPictureHasItsWordsAndItsTable(t *testing.T) {
 		for _, f := range figures {
 			pictures, tables := all(f, "svg"), all(f, "table")
 			if len(pictures) == 0 && strings.TrimSpace(text(f)) != "" && len(all(f, "p")) == 2 {
-				continue // it says why there is no picture
+				continue // this part has a text that says why there is no picture
 			}
 			if len(pictures) != 1 || len(tables) != 1 || len(all(f, "details")) != 1 {
 				t.Fatalf("%s: %d pictures, %d tables", attr(f, "id"), len(pictures), len(tables))

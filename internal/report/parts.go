@@ -7,21 +7,22 @@ import (
 	"strings"
 )
 
-// Kinds of texts in tables, from which Looks make links.
+// The kinds of texts in a table that a Looks can turn into links.
 const (
-	URLs = "urls" // a URL, or several with spaces between them
+	URLs = "urls" // one URL, or several with spaces between them
 	Site = "site"
-	Fate = "fate" // the words of a frontier.Code
+	Fate = "fate" // the words for a frontier.Code
 )
 
-// Looks render parts of the page of a report for another page.
+// A Looks renders parts of the page of a report, to be shown in another page.
 type Looks struct{ of *template.Template }
 
-// NewLooks returns Looks. For a text of a table, link returns the address of the page about it,
-// or "" if there is none. link gets the kind of the text, and of the kind URLs a single URL.
+// NewLooks returns a Looks. For a text in a table, link returns the address of a page about it,
+// or "" if there is no such page. link gets the kind of the text. If the kind is URLs, it gets
+// one URL at a time.
 func NewLooks(link func(kind, text string) string) *Looks { return &Looks{looks(link)} }
 
-// looks returns the templates of the parts of a page.
+// looks returns the templates of the parts of a page. link is as in NewLooks.
 func looks(link func(kind, text string) string) *template.Template {
 	return template.Must(template.Must(template.New("parts").Funcs(template.FuncMap{
 		"px":     func(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) },
@@ -29,10 +30,10 @@ func looks(link func(kind, text string) string) *template.Template {
 	}).Parse(partsText)).New("style").Parse(Style))
 }
 
-// A piece is a part of the text of a cell, with its link or without.
+// A piece is a part of the text of a cell. Href is its link, or empty.
 type piece struct{ Href, Text string }
 
-// pieces splits the text of column i of a table at its links.
+// pieces splits the text of a cell in column i into parts with and without a link.
 func pieces(link func(kind, text string) string, kinds []string, i int, cell string) []piece {
 	if i >= len(kinds) || kinds[i] == "" {
 		return []piece{{"", cell}}
@@ -50,29 +51,29 @@ func pieces(link func(kind, text string) string, kinds []string, i int, cell str
 	return all
 }
 
-// A Part is a part of the page of a report.
+// A Part is one part of the page of a report, as HTML.
 type Part struct {
-	ID   string // of its element; the same in each report
+	ID   string // ID of its HTML element, which is the same in each report
 	HTML template.HTML
 }
 
-// Parts are the parts of the page of a report, in their order on the page.
+// Parts are all parts of the page of a report, in their order on the page.
 type Parts struct {
-	Warnings []string // what a reader has to know about the figures
-	Polite   Part     // how the pauses were kept
+	Warnings []string // sentences about parts of the report that are missing or uncertain
+	Polite   Part     // how the crawl has kept its pauses
 	Plots    []Part
 	Changes  *Part // nil: the report has no comparison
 	Tables   []Part
 }
 
-// Parts renders the parts of the page of a report.
+// Parts renders a report in parts.
 func (l *Looks) Parts(r *Report) (Parts, error) {
 	p, err := l.parts(r.delayPlot(), r.plots(), r.politeness(), r.sections(), r.changes())
 	p.Warnings = r.warnings()
 	return p, err
 }
 
-// Recent is like Parts, for the report of a running crawl.
+// Recent renders the report of a running crawl in parts.
 func (l *Looks) Recent(r *Recent) (Parts, error) {
 	delays, plots, sections := r.delayPlot(), r.plots(), r.sections()
 	delays.Table.without(lineColumn)
@@ -88,7 +89,7 @@ func (l *Looks) parts(delays *plot, plots []*plot, polite []string, sections []s
 		if err == nil {
 			err = l.of.ExecuteTemplate(&text, name, of)
 		}
-		return Part{id, template.HTML(text.String())} // text is escaped by the template
+		return Part{id, template.HTML(text.String())} // the template has escaped the text
 	}
 	delays.reveal()
 	p.Polite = part("signature", "signature", view{Delays: delays, Politeness: polite})
@@ -106,10 +107,11 @@ func (l *Looks) parts(delays *plot, plots []*plot, polite []string, sections []s
 	return p, err
 }
 
-// lineColumn is the head of columns with numbers of lines, which are not known of a running crawl.
+// lineColumn is the head of the columns with line numbers. The report of a running crawl has no
+// such columns, because the numbers are not known.
 const lineColumn = "line of crawl.log"
 
-// without removes the column with a head, if there is one.
+// without removes the column with the given head. It does nothing if there is no such column.
 func (t *table) without(head string) {
 	i := slices.Index(t.Head, head)
 	if i < 0 {

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// A plot is a picture of lines and areas, with the same data as a table.
+// A plot is a picture of lines and areas, together with a table of the same numbers.
 type plot struct {
 	ID, Title string
-	Note      string // what the picture shows, for all readers
-	Desc      string // the picture in words, for readers who do not see it
+	Note      string // what the picture shows; all readers see it
+	Desc      string // description of the picture, for readers that do not see it
 	W, H      float64
 	Marks     []mark
 	Texts     []label
 	Legend    []key
 	Table     table
-	Empty     string // shown instead of the picture if there is nothing to draw
+	Empty     string // text that is shown instead of the picture if there is nothing to draw
 }
 
-// A mark is a shape: a circle if R is not zero, or else a path.
+// A mark is one shape in a picture: a circle if R is not zero, otherwise a path.
 type mark struct {
 	Class, Path string
 	X, Y, R     float64
-	Title       string // shown when the mark is pointed at; may be empty
+	Title       string // shown when the pointer is over the mark; may be empty
 }
 
 // A label is a text in a picture.
@@ -37,16 +37,16 @@ type label struct {
 // A key is an entry of the legend: it says what the marks of a class show.
 type key struct{ Class, Name string }
 
-// A table is rows of texts. The first text of each row is its head.
+// A table has rows of texts. The first text of each row is the head of the row.
 type table struct {
 	Caption string
 	Head    []string
-	Text    int      // number of columns with texts; they come first, and the others have figures
-	Kinds   []string // what the texts of a column name: a kind of Looks, or empty; columns may be missing
+	Text    int      // number of columns with texts; they come first, and the other columns have numbers
+	Kinds   []string // for each column, the kind of its texts (see Looks) or ""; may be shorter than a row
 	Rows    [][]string
 }
 
-// The frame of all pictures that have axes.
+// The edges of the frame of all pictures with axes, in the units of the picture.
 const (
 	plotWidth   = 520.0
 	plotHeight  = 300.0
@@ -56,10 +56,10 @@ const (
 	frameBottom = 46.0
 )
 
-// An axis maps values to coordinates in a picture, and has names for some values, its ticks.
+// An axis maps values to coordinates in a picture. Its ticks are the values that have names.
 type axis struct {
-	from, to   float64 // range of the values
-	start, end float64 // their coordinates in the picture
+	from, to   float64 // smallest and largest value
+	start, end float64 // coordinates of from and to in the picture
 	log        bool
 	ticks      []float64
 	name       func(float64) string
@@ -76,7 +76,7 @@ func (a *axis) at(v float64) float64 {
 	return a.start + (min(max(v, from), to)-from)/(to-from)*(a.end-a.start)
 }
 
-// linear returns an axis from zero, with four or five names.
+// linear returns an axis that begins at zero and has four or five ticks.
 func linear(most, start, end float64, name func(float64) string) *axis {
 	if most <= 0 {
 		most = 1
@@ -98,7 +98,7 @@ func linear(most, start, end float64, name func(float64) string) *axis {
 	return a
 }
 
-// spans returns a logarithmic axis of lengths of time, in seconds.
+// spans returns a logarithmic axis of lengths of time. from and to are in seconds.
 func spans(from, to, start, end float64) *axis {
 	all := []float64{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 60, 600, 3600, 6 * 3600, 86400, 10 * 86400, 100 * 86400, 1000 * 86400}
 	a := &axis{from: from, to: to, start: start, end: end, log: true, name: span}
@@ -116,7 +116,7 @@ func spans(from, to, start, end float64) *axis {
 	a.ticks = nil
 	for _, t := range all {
 		add(t)
-		if t <= 1 { // above 1 s the next value is not always ten times t, so 2t and 5t are left out
+		if t <= 1 { // add 2t and 5t only up to 1 s, because above that the next tick is not always ten times t
 			add(2 * t)
 			add(5 * t)
 		}
@@ -124,7 +124,7 @@ func spans(from, to, start, end float64) *axis {
 	return a
 }
 
-// clockSteps are the possible distances between the named times of a time axis.
+// clockSteps are the possible distances between the ticks of a time axis.
 var clockSteps = []time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,
@@ -132,8 +132,8 @@ var clockSteps = []time.Duration{
 	24 * time.Hour, 48 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 91 * 24 * time.Hour, 364 * 24 * time.Hour,
 }
 
-// hours returns the time axis of a series. The names are times of day or, if the series is
-// long, days or months.
+// hours returns the time axis of a series. Its ticks are times of day, or days or months if the
+// series is long.
 func (s *Series) hours() *axis {
 	whole := time.Duration(s.Step * float64(len(s.Points)) * float64(time.Second))
 	step := clockSteps[len(clockSteps)-1]
@@ -169,7 +169,7 @@ func (s *Series) hours() *axis {
 	return a
 }
 
-// frame draws the axes of a picture.
+// frame draws the axes of a picture with their ticks and names.
 func (p *plot) frame(x, y *axis, xName, yName string) {
 	var grid strings.Builder
 	left, right := min(x.start, x.end), max(x.start, x.end)
@@ -192,9 +192,9 @@ func (p *plot) frame(x, y *axis, xName, yName string) {
 	p.Texts = append(p.Texts, label{"axis start", yName, 4, 14}, label{"axis end", xName, right, p.H - 6})
 }
 
-// steps returns the path around an area. Its upper edge has a horizontal line at each value in
-// top, one for each step of a series. Its lower edge has the values in below or, if below is
-// nil, is the base line of the picture.
+// steps returns the path around an area. The upper edge has a horizontal line for each step of
+// a series, at the value in top. The lower edge has the values in below. If below is nil, the
+// lower edge is the base line of the picture.
 func steps(x, y *axis, top, below []float64) string {
 	var b strings.Builder
 	for i, v := range top {
@@ -210,7 +210,8 @@ func steps(x, y *axis, top, below []float64) string {
 	return b.String() + "Z"
 }
 
-// line returns a path from the origin that has each value at the end of its step of a series.
+// line returns a path that begins at the origin and has each value at the end of its step of a
+// series.
 func line(x, y *axis, values []float64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "M%.1f %.1f", x.start, y.start)
@@ -220,7 +221,7 @@ func line(x, y *axis, values []float64) string {
 	return b.String()
 }
 
-// A bar is a horizontal bar with its name and its value, and with parts from left to right.
+// A bar is a horizontal bar with a name and a value. Its parts are drawn from left to right.
 type bar struct {
 	name, value string
 	parts       []part
@@ -231,7 +232,7 @@ type part struct {
 	n            float64
 }
 
-// bars draws bars below each other. The longest is as wide as the picture.
+// bars draws the bars one below the other. The longest bar is as wide as the picture.
 func (p *plot) bars(rows []bar) {
 	const height, left, right, letters = 34.0, 4.0, 4.0, 58
 	most := 0.0
@@ -261,14 +262,15 @@ func (b *bar) sum() (sum float64) {
 	return sum
 }
 
-// used returns the keys whose class occurs among the marks of the plot.
+// used returns those keys whose class one of the plot's marks has.
 func (p *plot) used(keys []key) []key {
 	return slices.DeleteFunc(keys, func(k key) bool {
 		return !slices.ContainsFunc(p.Marks, func(m mark) bool { return m.Class == k.Class })
 	})
 }
 
-// reveal makes hidden characters in all texts visible, because some texts come from sites.
+// reveal makes hidden characters visible in all texts of the plot, because some texts come from
+// sites.
 func (p *plot) reveal() {
 	p.Note, p.Desc, p.Table.Caption = visible(p.Note), visible(p.Desc), visible(p.Table.Caption)
 	for i := range p.Marks {

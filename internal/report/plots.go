@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// plots returns the pictures of a page except the first, in their order.
+// plots returns all pictures of the page except the first, in their order.
 func (r *Report) plots() []*plot {
 	return []*plot{
 		r.pagesPlot(), r.bytesPlot(), r.growthPlot(), r.statusPlot(), r.outcomePlot(), r.leftPlot(),
@@ -17,7 +17,7 @@ func (r *Report) plots() []*plot {
 	}
 }
 
-// clockWords are the clocks that have a colour of their own.
+// clockWords lists the clocks that have a colour of their own, and the words for them.
 var clockWords = []struct {
 	clock frontier.Clock
 	words string
@@ -27,8 +27,8 @@ var clockWords = []struct {
 	{frontier.BackOffClock, "rest after 429, 503 or no connection"}, {frontier.IPClock, "other sites of the address"},
 }
 
-// clockClass returns the class of marks for a clock, which decides their colour, and the words
-// for it.
+// clockClass returns the class of the marks of a clock, which decides their colour, and the
+// words for the clock.
 func clockClass(c frontier.Clock) (class, words string) {
 	for i, w := range clockWords {
 		if w.clock == c {
@@ -38,8 +38,7 @@ func clockClass(c frontier.Clock) (class, words string) {
 	return "c7", "another clock"
 }
 
-// delayPlot draws, for requests that had to keep a pause, the delay that was required and the
-// delay that was kept.
+// delayPlot draws the required and the actual pause of each request that had to keep one.
 func (r *Report) delayPlot() *plot {
 	p := &plot{
 		ID: "delays", Title: "Delay asked, and delay kept", W: plotWidth, H: 430,
@@ -71,7 +70,7 @@ func (r *Report) delayPlot() *plot {
 }
 
 // mostDots is how many groups of requests are drawn. Groups with early requests come first,
-// then the largest.
+// then the largest groups.
 const mostDots = 1500
 
 func (p *plot) dots(delays []Delay, x, y *axis) {
@@ -98,11 +97,11 @@ func (p *plot) dots(delays []Delay, x, y *axis) {
 	slices.SortFunc(p.Legend, func(a, b key) int { return cmp.Compare(a.Class, b.Class) })
 }
 
-// digits returns the number of digits of n, minus one.
+// digits returns the number of decimal digits of n, minus one.
 func digits(n int64) float64 { return float64(len(fmt.Sprint(n)) - 1) }
 
-// overTime begins a picture of Report.Series over time. If the series is empty, the returned
-// axis is nil.
+// overTime begins a picture of Report.Series over time. It returns the picture and its time
+// axis. The axis is nil if the series is empty.
 func (r *Report) overTime(id, title, caption string, head ...string) (*plot, *axis) {
 	p := &plot{ID: id, Title: title, W: plotWidth, H: plotHeight, Table: table{Caption: caption, Head: append([]string{"from"}, head...), Text: 1}}
 	if len(r.Series.Points) == 0 {
@@ -117,7 +116,7 @@ func (s *Series) at(i int) string {
 	return moment(s.Begin.Add(seconds(s.Step * float64(i))))
 }
 
-// column returns the results of f for the points of a series.
+// column returns the result of f for each point of a series.
 func (s *Series) column(f func(*Point) float64) []float64 {
 	all := make([]float64, len(s.Points))
 	for i := range s.Points {
@@ -126,7 +125,7 @@ func (s *Series) column(f func(*Point) float64) []float64 {
 	return all
 }
 
-// rateOver draws a figure of the series over time, per second. It does nothing if x is nil.
+// rateOver draws a number of the series over time, per second. It does nothing if x is nil.
 func (r *Report) rateOver(p *plot, x *axis, f func(*Point) float64, name func(float64) string, unit string) {
 	if x == nil {
 		return
@@ -180,8 +179,8 @@ func (r *Report) growthPlot() *plot {
 	return p
 }
 
-// answerWords has the first digits of HTTP statuses, with their classes of marks and words, in
-// the order of drawing from the bottom.
+// answerWords has the first digits of HTTP statuses, each with the class of its marks and with
+// words. They are drawn in this order, from the bottom.
 var answerWords = []struct {
 	digit        int
 	class, words string
@@ -222,7 +221,7 @@ func (r *Report) statusPlot() *plot {
 	return p
 }
 
-// fateInWords returns what became of a URL.
+// fateInWords returns the words for what happened to a URL.
 func fateInWords(c frontier.Code) string {
 	if c == frontier.Undecided {
 		return "never entered the crawl"
@@ -230,8 +229,8 @@ func fateInWords(c frontier.Code) string {
 	return c.Words()
 }
 
-// fateClass returns the class of marks for a reason why a URL was not fetched. There are three:
-// owners refuse it, there was trouble, or it was not fetched yet.
+// fateClass returns the class of the marks for a reason why a URL was not fetched: its owner
+// refuses it, there was trouble, or it was not fetched yet.
 func fateClass(s frontier.Code) string {
 	switch s {
 	case frontier.RobotsDisallowed, frontier.UseRefused, frontier.OptedOut:

@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// queued makes a crawl with two URLs at a site that requires a pause of 7 seconds and is due in
-// 30 seconds, and with one URL at a site that was given up.
+// queued makes a crawl with two URLs at a site that requires pauses of 7 seconds and may be
+// requested in 30 seconds, and with one URL at a site that was given up.
 func queued(t *testing.T, now time.Time) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func queued(t *testing.T, now time.Time) string {
 	return dir
 }
 
-// visited makes a crawl with a page that waits to be fetched again, and with a queued one.
+// visited makes a crawl with a page that waits to be fetched again, and with a queued page.
 func visited(t *testing.T, now, next time.Time) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,33 +23,34 @@ import (
 
 // Options are the settings of a report. The zero value is valid.
 type Options struct {
-	Temp string    // directory for temporary files, which take about 800 bytes per request plus the size of links.jsonl; "" means the system's directory for them
-	Now  time.Time // the time of the report, which decides what waits; zero means now
+	Temp string    // directory for temporary files, which take about 800 bytes per request plus the size of links.jsonl; "": the system's directory
+	Now  time.Time // the time of the report, which decides which entries still wait; zero: now
 
 	// Since is the directory of an earlier crawl of the same sites, which must not be running.
-	// If Since is set, the report also has what has changed since that crawl. If Since is
-	// empty, the crawl before this one (crawler.Options.Previous) is used, if there is such a
-	// crawl. If that crawl cannot be read, Dir returns no error, and Report.NotCompared says
-	// why there is no comparison.
+	// The report then has the changes since that crawl. If Since is empty, the report is
+	// compared with the previous crawl (crawler.Options.Previous), if there is one. If the
+	// other crawl cannot be read, Dir returns no error, and Report.NotCompared says why there
+	// is no comparison.
 	Since string
 
-	Near bool // find near-duplicates, which needs the archive and takes some 3 ms a page; without an archive Dir returns ErrNoArchive
+	Near bool // find near-duplicates in the archive, which takes some 3 ms a page; without an archive Dir returns ErrNoArchive
 
-	order func(temp string) order // in tests; nil: crawllog.NewOrder
+	order func(temp string) order // makes the sorters, in tests; nil: crawllog.NewOrder
 }
 
-// An order sorts records on disk. It is a *crawllog.Order, or one that fails in tests.
+// An order sorts records on disk. It is a *crawllog.Order; tests replace it by one that fails.
 type order interface {
 	Add(key, line []byte) error
 	Each(f func(key, line []byte) error) error
 	Close() error
 }
 
-// Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no run can
-// open the crawl. Dir stops when ctx ends. If the crawl is running already, the report is made
-// from the log alone. Lines of the log that cannot be read are counted, but are not an error.
-// The error is a *store.DamagedError, a *store.VersionError, a *store.PurgeError,
-// ErrNoArchive, an error that wraps store.ErrNoCrawl, or an error of the file system.
+// Dir reports on the crawl in a directory, and changes nothing. While Dir reads, no process can
+// run the crawl. If the crawl is running already, the report is made from the log alone. Lines
+// of the log that cannot be read are counted, but are not an error. When ctx ends, Dir returns
+// its error. Other errors are a *store.DamagedError, a *store.VersionError, a
+// *store.PurgeError, ErrNoArchive, an error that wraps store.ErrNoCrawl, or an error of the
+// file system.
 func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 	if _, err := os.Stat(filepath.Join(dir, store.StateFile)); err != nil {
 		return nil, fmt.Errorf("%w in %s: %w", store.ErrNoCrawl, dir, err)
@@ -89,10 +90,10 @@ type reporter struct {
 	ctx     context.Context
 	dir     string
 	state   *store.Reader    // nil if the crawl is running
-	account *account.Account // nil without state
+	account *account.Account // nil if state is nil
 
 	time   timeline
-	begins []time.Time // the beginnings of runs
+	begins []time.Time // times at which runs began
 	status tally
 	stages tally
 	types  map[string]*Type
@@ -102,8 +103,8 @@ type reporter struct {
 
 	sites  order // records about each site, sorted by site; see sites.go
 	urls   order // records about each URL, sorted by URL; see urls.go
-	found  order // records about when pages were fetched and to which URLs they led, sorted by page
-	bodies order // records about the bodies of pages, sorted by digest
+	found  order // records about pages, sorted by page: when the page was fetched, and to which URLs it led
+	bodies order // records about bodies of pages, sorted by digest
 
 	rows     top[SiteRow]
 	rules    top[Rules]
@@ -186,7 +187,8 @@ func (r *reporter) readLog() error {
 	return crawllog.Sift(gauge.Of(r.ctx).Reader(file), r.line, r.other)
 }
 
-// other notes a line that cannot be read.
+// other counts a line that cannot be read, and lists it if there is room. n is the number of
+// the line.
 func (r *reporter) other(n int64, why error) error {
 	if r.Others++; len(r.Other) < mostOthers {
 		r.Other = append(r.Other, Other{n, strings.TrimPrefix(why.Error(), "crawl.log: ")})
@@ -238,7 +240,7 @@ func (r *reporter) moment(at time.Time) {
 	r.time.at(at)
 }
 
-// run counts a run if l, a line about the crawl itself, says that one begins.
+// run counts a run if l is a line about the beginning of a run.
 func (r *reporter) run(l *crawllog.Line) {
 	how, begins := l.Annotation("begin")
 	if !begins {
@@ -250,21 +252,21 @@ func (r *reporter) run(l *crawllog.Line) {
 	r.begins = append(r.begins, l.Time)
 }
 
-// wholeSite reports whether a line is about all queued URLs of a site that was given up. These
-// URLs are counted by readQueue.
+// wholeSite reports whether a line is about all queued URLs of a site that was given up.
+// readQueue counts these URLs.
 func wholeSite(l *crawllog.Line) bool {
 	_, whole := l.Annotation("queued")
 	return whole
 }
 
 // isRobots reports whether a line is about a robots.txt. It also returns true for a tdmrep.json
-// and for a license, which are fetched for a site in the same way; crawllog.Request.Use tells
-// these apart.
+// and a license document, which are fetched in the same way; crawllog.Request.Use tells them
+// from a robots.txt.
 func isRobots(l *crawllog.Line) bool {
 	return strings.HasSuffix(l.Hops, string(frontier.HopPrerequisite))
 }
 
-// request notes a request.
+// request adds the request in line n of the log to the report.
 func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error {
 	r.count(n, l, q)
 	if !isRobots(l) || q.Use {
@@ -277,12 +279,12 @@ func (r *reporter) request(n int64, l *crawllog.Line, q *crawllog.Request) error
 	return r.noteSite(via.Site(), siteRobots, []byte(robotsResult(l, q)))
 }
 
-// robotsResult returns what came of a request for a robots.txt.
+// robotsResult returns the result of a request for a robots.txt, in words.
 func robotsResult(l *crawllog.Line, q *crawllog.Request) string {
 	return cmp.Or(q.Error, strconv.Itoa(l.Status))
 }
 
-// count counts a request.
+// count adds a request to the counts of the report.
 func (r *reporter) count(n int64, l *crawllog.Line, q *crawllog.Request) {
 	p := r.time.at(l.Time)
 	p.Requests++
@@ -312,10 +314,10 @@ func (r *reporter) count(n int64, l *crawllog.Line, q *crawllog.Request) {
 	}
 }
 
-// answer notes an answer of a server.
+// answer adds an answer of a server to the counts of the report.
 func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.status.add(strconv.Itoa(l.Status))
-	name := cmp.Or(q.Kept, l.Type, "unknown") // a 304 has no type itself
+	name := cmp.Or(q.Kept, l.Type, "unknown") // a 304 answer has no type, so use the type of the archived page
 	if r.types[name] == nil {
 		if len(r.types) >= mostNames {
 			name = restName
@@ -331,21 +333,21 @@ func (r *reporter) answer(n int64, l *crawllog.Line, q *crawllog.Request) {
 	r.largest.add(row)
 }
 
-// isPage reports whether an answer counts as a page. A 304 counts as one if the archive has the
+// isPage reports whether an answer counts as a page. A 304 answer counts if the archive has the
 // page.
 func isPage(l *crawllog.Line, q *crawllog.Request) bool {
 	e := frontier.Entry{Hops: l.Hops}
 	return (l.Status/100 == 2 || q.Kept != "") && q.Error == "" && q.Refused == "" && e.Page() && !isRobots(l)
 }
 
-// mayPass reports whether a status is that of an error that may be temporary, so that the crawl
+// mayPass reports whether a status means an error that may be temporary, so that the crawl
 // requests the URL again.
 func mayPass(status int) bool {
 	return status/100 == 5 || status == 408 || status == 421 || status == 425 || status == 429
 }
 
 // refusal returns 1 if status says that the URL was not requested because its owner or the user
-// excludes it, or else 0.
+// excludes it. Otherwise it returns 0.
 func refusal(status int) int64 {
 	switch status {
 	case crawllog.RobotsDisallowed, crawllog.UseRefused, crawllog.OptedOut, crawllog.OutOfScope:
@@ -354,7 +356,7 @@ func refusal(status int) int64 {
 	return 0
 }
 
-// Classes returns the classes of trouble with a site, in the order of reports.
+// Classes returns the names of the kinds of trouble with a site, in the order of reports.
 func Classes() []string {
 	return []string{"name", "connection", "broken", "time-out", "rest", "5xx", "4xx", "other"}
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// A Recent is a report of the recent past of a running crawl. Of its Report, only what is
-// shown is set.
+// A Recent is a report of a running crawl and its recent past. Only those fields of its Report
+// are set that the page shows.
 type Recent struct {
 	*Report
 	samples []sample
-	slow    Table[SiteRow] // sites by the median of their answers
+	slow    Table[SiteRow] // sites, by the median of the times that they take to answer
 	latest  []latestRow
 	errors  []latestRow
 	refused []latestRow
 }
 
-// A latestRow is a line of the log, in texts.
+// A latestRow is a line of the log as a row of a table.
 type latestRow struct {
 	at        time.Time
 	url, what string
-	took      float64 // seconds; 0: there was no request
+	took      float64 // duration of the request in seconds; 0: there was no request
 }
 
-// row returns a line of the log. request is nil if the URL was not requested.
+// row makes a table row of a line of the log. request is nil if the URL was not requested.
 func row(l *crawllog.Line, request *crawllog.Request) latestRow {
 	if request == nil {
 		return latestRow{l.Time, l.URL, whyNot(l), 0}
@@ -57,10 +57,10 @@ func whyNot(l *crawllog.Line) string {
 	return "out of scope"
 }
 
-// latest keeps the rows that were added last.
+// latest keeps the last mostLatest rows that were added.
 type latest struct {
 	rows []latestRow
-	next int // index of the oldest row, once there are mostLatest
+	next int // if there are mostLatest rows, the index of the oldest
 }
 
 func (l *latest) add(row latestRow) {
@@ -72,7 +72,7 @@ func (l *latest) add(row latestRow) {
 	l.next = (l.next + 1) % mostLatest
 }
 
-// newest returns the rows, the newest first.
+// newest returns the rows, beginning with the newest.
 func (l *latest) newest() []latestRow {
 	all := make([]latestRow, 0, len(l.rows))
 	for i := range l.rows {
@@ -81,7 +81,7 @@ func (l *latest) newest() []latestRow {
 	return all
 }
 
-// plots returns the pictures except the first, in their order.
+// plots returns all pictures except the first, in their order.
 func (r *Recent) plots() []*plot {
 	return []*plot{
 		r.pagesPlot(), r.queuePlot(), r.statusPlot(), r.bytesPlot(), r.leftPlot(), r.rulesPlot(),
@@ -89,7 +89,7 @@ func (r *Recent) plots() []*plot {
 	}
 }
 
-// queuePlot draws the frontier of a running crawl, from its status at several times.
+// queuePlot draws the size of the frontier over time, from the samples of a Live.
 func (r *Recent) queuePlot() *plot {
 	p, x := r.overTime("frontier", "URLs found, and URLs ended", "The frontier over time", "found", "ended", "queued")
 	p.Note = "What lies between the lines is the queue. Its size is only known while a browser shows this page."
@@ -142,7 +142,7 @@ func (r *Recent) slowPlot() *plot {
 	return p
 }
 
-// sections returns the tables of a report that a Live has made.
+// sections returns the tables of the page of a running crawl.
 func (r *Recent) sections() []section {
 	const newest = "The newest come first."
 	return []section{

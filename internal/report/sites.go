@@ -14,18 +14,18 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// tick is how much shorter a pause may seem in the log than it was. The reason is that the
-// times in the log are rounded to microseconds.
+// tick is by how much a pause may seem shorter in the log than it was, because the log rounds
+// times to microseconds.
 const tick = 3 * time.Microsecond
 
-// Kinds of records about a site, in the order in which they are read back.
+// The kinds of records about a site, in the order in which they are sorted.
 const (
-	siteLine   = 'a' // a line of the log: its number, the number of its run, its text
+	siteLine   = 'a' // a line of the log: its number, the number of its run, and its text
 	siteRobots = 'b' // the result of a request for the robots.txt of the site
-	siteLeft   = 'c' // what is queued: a waiting
+	siteLeft   = 'c' // the queue of the site, a waiting
 )
 
-// noteSite adds a record about a site. Sites are sorted by their hosts.
+// noteSite stores a record about a site. The records are sorted by the host of the site.
 func (r *reporter) noteSite(of frontier.Site, kind byte, value []byte) error {
 	key := append(append([]byte(of.Host()), 0), of...)
 	return r.sites.Add(key, append([]byte{kind}, value...))
@@ -36,7 +36,8 @@ func (r *reporter) noteLine(of frontier.Site, n int64, text []byte) error {
 	return r.noteSite(of, siteLine, append(value, text...))
 }
 
-// eachSite reads the records of all sites, one site at a time.
+// eachSite reads the stored records of all sites, one site after the other, and fills the
+// tables of sites.
 func (r *reporter) eachSite() error {
 	var s *site
 	host := ""
@@ -71,8 +72,8 @@ func (r *reporter) eachSite() error {
 	return errors.Join(err, r.sites.Close())
 }
 
-// siteLine adds line n of the log, in a given run, to what is known about its site. The lines
-// of a site come in the order of the log.
+// siteLine adds line n of the log to the facts about its site. run is the number of the run
+// that has written the line. The lines of a site come in the order of the log.
 func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	l, err := crawllog.Parse(text)
 	if err != nil {
@@ -91,8 +92,8 @@ func (r *reporter) siteLine(s *site, n int64, run int, text string) error {
 	return err
 }
 
-// siteEnds adds a site to the tables. It is called after all lines of the site, and does
-// nothing if s is nil.
+// siteEnds adds the rows of a site to the tables. It is called after all lines of the site. It
+// does nothing if s is nil.
 func (r *reporter) siteEnds(s *site) {
 	if s == nil {
 		return
@@ -122,22 +123,22 @@ func (s *site) trouble() Trouble {
 	return t
 }
 
-// A site holds what is known about a site while its lines are read.
+// A site has the facts about one site while its records are read.
 type site struct {
 	name                          frontier.Site
-	requests, ruled, pages, bytes int64 // ruled: requests for robots.txt
+	requests, ruled, pages, bytes int64 // counts; ruled: requests for robots.txt
 	refused, use, optout          int64
-	troubles                      [8]uint32 // by Classes
+	troubles                      [8]uint32 // number of requests with each kind of trouble, in the order of Classes
 	ttfb                          histogram
 	asked                         time.Duration
 	clock                         frontier.Clock
 	robots                        string
 
-	run        int       // number of the run of the last request; 0 before the first request
-	began, end time.Time // times of the request that ended last
+	run        int       // number of the run that made the last request; 0: there was no request
+	began, end time.Time // start and end of the request that ended last
 }
 
-// unasked counts a URL that ended without a request.
+// unasked counts a URL that ended without a request to the site.
 func (s *site) unasked(status int) {
 	switch status {
 	case crawllog.RobotsDisallowed:
@@ -149,7 +150,7 @@ func (s *site) unasked(status int) {
 	}
 }
 
-// request notes a request.
+// request adds a request to the counts of the site.
 func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	robots := isRobots(l)
 	s.requests++
@@ -166,7 +167,7 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	if q.TTFB > 0 {
 		s.ttfb.add(q.TTFB)
 	}
-	if class := classOf(l.Status, q.Error); class != "" && !(robots && class == "4xx") { // a 4xx for a robots.txt is not trouble: the site has none
+	if class := classOf(l.Status, q.Error); class != "" && !(robots && class == "4xx") { // a 4xx for a robots.txt is no trouble: it means that the site has no rules
 		s.troubles[slices.Index(Classes(), class)]++
 	}
 	switch c := frontier.Clock(q.Clock); c {
@@ -177,17 +178,16 @@ func (s *site) request(l *crawllog.Line, q *crawllog.Request) {
 	}
 }
 
-// passed notes when a request began and ended, if it is the one that ended last: the next pause
-// of the site counts from that request.
+// passed stores when a request began and ended, if it is the request that ended last so far.
+// The next pause of the site counts from its end.
 func (s *site) passed(run int, q *crawllog.Request) {
 	if s.run != run || q.End.After(s.end) {
 		s.run, s.began, s.end = run, q.Start, q.End
 	}
 }
 
-// A delayBin identifies a group of requests: those with the same clock, whose required delays
-// are in the same bin, and whose actual delays are in the same bin. There are eight bins for
-// each power of ten.
+// A delayBin identifies a group of requests with the same clock. Their required pauses are in
+// the same bin, and so are their actual pauses. There are eight bins for each power of ten.
 type delayBin struct {
 	clock       frontier.Clock
 	asked, kept int
@@ -195,7 +195,8 @@ type delayBin struct {
 
 const delaysPerDecade = 8
 
-// pause judges whether a request has waited as long as its line says that it must.
+// pause checks whether a request has waited as long as its line requires. n is the number of
+// the line.
 func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
 	if s.run == run && s.run > 0 && q.TTFB > 0 && q.Start.After(s.began) {
 		every := bin(q.Start.Sub(s.began).Seconds(), 4)
@@ -230,8 +231,8 @@ func (r *reporter) pause(n int64, run int, s *site, q *crawllog.Request) {
 	r.dot(n, delayBin{clock, bin(q.Asked.Seconds(), delaysPerDecade), bin(kept.Seconds(), delaysPerDecade)}, q.Asked, kept, early)
 }
 
-// dot adds a request to its group. If there are too many groups, a request that is not early is
-// added to one group for all others.
+// dot adds a request to its group. If there are too many groups, it adds a request that was not
+// early to one group for all others.
 func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early bool) {
 	if r.delays[b] == nil && len(r.delays) >= mostNames && !early {
 		b = delayBin{clock: restName}
@@ -250,15 +251,16 @@ func (r *reporter) dot(n int64, b delayBin, asked, kept time.Duration, early boo
 	}
 }
 
-// A closest describes a group of requests by one of them: the request whose wait exceeded the
-// required pause by the least, or fell short of it by the most. Asked, Kept and Line are those
-// of this request. If there are several such requests, the first in the log counts.
+// A closest is a group of requests, described by its closest request, which is the one with the
+// smallest field left. Asked, Kept and Line are those of this request. If there are several
+// such requests, the first in the log counts.
 type closest struct {
 	Delay
-	left time.Duration // how much longer than required this closest request waited; negative: it was too early
+	left time.Duration // how long the closest request waited beyond its pause; negative: it began too early
 }
 
-// delayRows returns the groups, sorted by clock, required and actual delay.
+// delayRows returns the groups of requests, sorted by clock, and then by required and actual
+// pause.
 func (r *reporter) delayRows() []Delay {
 	rows := []Delay{}
 	for _, d := range r.delays {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// mostPoints is the maximum number of steps of a timeline.
+// mostPoints is the largest number of steps of a timeline.
 const mostPoints = 120
 
-// A timeline counts what happened in steps of time. A step is one second long at first. Its
-// length is doubled as often as needed for mostPoints steps to cover the whole time.
+// A timeline counts what happened in steps of equal length. A step is one second long at first.
+// If more than mostPoints steps are needed, the length is doubled.
 type timeline struct {
-	begin  time.Time // zero if nothing was counted
+	begin  time.Time // when the first step begins; zero: nothing was counted
 	step   time.Duration
 	points []Point
 }
@@ -22,8 +22,8 @@ func (t *timeline) start(at time.Time) {
 	t.begin, t.step = at.UTC().Truncate(time.Second), time.Second
 }
 
-// at returns the Point of the step that a moment is in. The result is valid until the next
-// call. A moment before the first step counts in the first step.
+// at returns the Point of the step in which the time when is. A time before the first step
+// counts in the first step. The result is valid until the next call.
 func (t *timeline) at(when time.Time) *Point {
 	if t.begin.IsZero() {
 		t.start(when)
@@ -39,7 +39,7 @@ func (t *timeline) at(when time.Time) *Point {
 	return &t.points[i]
 }
 
-// double merges each two successive steps into one.
+// double makes one step of each two.
 func (t *timeline) double() {
 	n := (len(t.points) + 1) / 2
 	for i := range n {
@@ -71,14 +71,14 @@ func (t *timeline) series() Series {
 // A histogram counts lengths of time in bins, sixteen for each power of ten. Its quantiles are
 // accurate to 1/12.
 type histogram struct {
-	from int      // the bin of bins[0]
-	bins []uint32 // one for each bin up to that of the longest length that was counted
+	from int      // number of the bin bins[0]
+	bins []uint32 // counts of the bins, up to the bin of the longest length that was counted
 	n    int64
 }
 
 const (
 	binsPerDecade = 16
-	shortest      = 1e-5 // seconds
+	shortest      = 1e-5 // lower bound of the shortest bin, in seconds
 	longest       = 1e5
 )
 
@@ -113,8 +113,8 @@ func (h *histogram) quantile(part float64) float64 {
 	return 0
 }
 
-// rounded returns x with the given number of digits. Further digits depend on the processor, or
-// have no meaning.
+// rounded returns x rounded to the given number of digits. Further digits have no meaning, and
+// may differ between processors.
 func rounded(x float64, digits int) float64 {
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return x

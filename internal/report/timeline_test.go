@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A timeline of any length, with moments in any order, has few steps, loses nothing, and has
-// each moment in its step.
+// A timeline has at most mostPoints steps for any times in any order. It loses no count, and
+// has each in the step of its time.
 func TestATimelineKeepsEachMomentInItsStep(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, whole := range []time.Duration{time.Second, time.Minute, 119 * time.Second, 2 * time.Minute, 36 * time.Hour, 3 * 365 * 24 * time.Hour} {
@@ -50,7 +50,7 @@ func TestATimelineKeepsEachMomentInItsStep(t *testing.T) {
 	}
 }
 
-// Merged steps have the sum of both.
+// If two steps become one, the new step has the sum of their counts.
 func TestStepsThatBecomeOneAreAdded(t *testing.T) {
 	a := Point{1, 2, 3, [6]int64{4, 5, 6, 7, 8, 9}, 10, 11, 12}
 	b := a
@@ -84,7 +84,7 @@ func TestAQuantileIsWithinATwelfth(t *testing.T) {
 	}
 }
 
-// A top has the first rows in its order, whichever order they are added in.
+// A top returns the first rows in its order, no matter in which order they were added.
 func TestATopHasTheFirstOfAll(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 6, 7, 1000} {
 		rows := top[int]{most: 3, order: func(a, b int) int { return a - b }}
@@ -98,7 +98,7 @@ func TestATopHasTheFirstOfAll(t *testing.T) {
 	}
 }
 
-// A tally of any number of names keeps few names, and counts all.
+// A tally has at most mostNames names, and the sum of its counts includes all others.
 func TestATallyHasFewNames(t *testing.T) {
 	all := tally{}
 	for i := range 2 * mostNames {
@@ -113,7 +113,7 @@ func TestATallyHasFewNames(t *testing.T) {
 	}
 }
 
-// Figures are written for people, and axes have a few round numbers.
+// Numbers are formatted for readers, and axes have a few round ticks.
 func TestFiguresAreWrittenForPeople(t *testing.T) {
 	for got, want := range map[string]string{
 		grouped(0): "0", grouped(999): "999", grouped(1234567): "1\u202f234\u202f567", grouped(-1234): "-1\u202f234",
@@ -134,7 +134,7 @@ func TestFiguresAreWrittenForPeople(t *testing.T) {
 	}
 }
 
-// Axes, and figures at the bounds of their units, equal the golden file.
+// The ticks of axes, and numbers near the bounds of their units, equal the golden file.
 func TestGoldenAxes(t *testing.T) {
 	var is strings.Builder
 	for _, s := range []float64{4e-7, 0.000999, 0.001, 0.0994, 0.0995, 0.25, 0.999, 1, 9.94, 9.95, 9.96, 59.4, 99.4, 99.5, 119.9, 120, 121, 180, 7199, 7200, 7201, 86400, 172799, 172800, 864000, 1e9} {
@@ -179,7 +179,8 @@ func TestGoldenAxes(t *testing.T) {
 	}
 }
 
-// An error that prevents a comparison has words about what to do. Other errors are returned.
+// For an error that only prevents the comparison, unusable returns why and what the user can
+// do. For other errors it returns nil.
 func TestUnusable(t *testing.T) {
 	inUse, damaged, version := &store.InUseError{Dir: "d"}, &store.DamagedError{Path: "p", Err: io.EOF}, &store.VersionError{Path: "p"}
 	for err, want := range map[error]*NotCompared{
@@ -195,7 +196,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// The axis of a series names a few moments, however long the series is.
+// The time axis of a series has a few ticks, however long the series is.
 func TestTheHoursOfASeriesAreFew(t *testing.T) {
 	for _, step := range []float64{1, 2, 64, 4096, 1 << 22} {
 		for _, n := range []int{1, 7, 60, 120} {
@@ -213,7 +214,7 @@ func TestTheHoursOfASeriesAreFew(t *testing.T) {
 	}
 }
 
-// Each error, and each status that is not a success, has one class with words.
+// Each error, and each status that is no success, has one of the Classes, with words for it.
 func TestEachTroubleHasItsClass(t *testing.T) {
 	for class, of := range map[string][]fetch.Stage{
 		"name":       {fetch.StageDNS, fetch.StageDNSTimeout, fetch.StageAddress},
@@ -239,8 +240,9 @@ func TestEachTroubleHasItsClass(t *testing.T) {
 	}
 }
 
-// The remaining URLs at a public address take at least the minimum delay, whichever delay the crawl
-// has. A longer pause that the site requires, or needs because it is slow, counts instead.
+// Two requests to a public address are apart by at least the minimum delay, even if the crawl
+// has a shorter one. If the site requires a longer pause, or is slow, that pause decides how
+// long the remaining URLs take.
 func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 	for name, c := range map[string]struct {
 		clocks frontier.Clocks
@@ -261,7 +263,7 @@ func TestWhatIsLeftTakesTheLongestPause(t *testing.T) {
 	}
 }
 
-// The table of media types has 50 of them, and the picture 15.
+// The table of media types has at most 50 rows, and the picture at most 15.
 func TestTypesAreFew(t *testing.T) {
 	var r Report
 	for i := range 60 {
@@ -272,13 +274,14 @@ func TestTypesAreFew(t *testing.T) {
 	}
 }
 
-// If there are many groups of requests, new ones are counted together, except early ones.
+// If there are too many groups of requests, further groups are counted as one, except those
+// with early requests.
 func TestDotsAreFew(t *testing.T) {
 	r := reporter{delays: map[delayBin]*closest{}}
 	for i := range mostNames {
 		r.dot(int64(i), delayBin{"own", i, 0}, time.Second, time.Second, false)
 	}
-	for i, early := range []bool{false, false, true} { // one known group, and two new ones
+	for i, early := range []bool{false, false, true} { // one request of a known group, and two of new groups
 		r.dot(1, delayBin{"own", 0, i}, time.Second, time.Second, early)
 	}
 	rest, first, early := r.delays[delayBin{clock: restName}], r.delays[delayBin{"own", 0, 0}], r.delays[delayBin{"own", 0, 2}]
@@ -287,7 +290,7 @@ func TestDotsAreFew(t *testing.T) {
 	}
 }
 
-// If there are many groups, the early ones and the largest have dots.
+// If there are too many groups to draw, those with early requests and the largest are drawn.
 func TestDrawnDotsAreFew(t *testing.T) {
 	t.Parallel()
 	var delays []Delay

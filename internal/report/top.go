@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// A top keeps the first of the rows that are added, by the function order, and counts all of
-// them.
+// A top keeps the first of the rows that are added, in the order of the function order. It
+// counts all rows.
 type top[T any] struct {
 	most  int
-	order func(a, b T) int // no two rows are equal
+	order func(a, b T) int // compares two rows; never 0, because no two rows are equal
 	all   int64
 	rows  []T
 }
@@ -23,8 +23,8 @@ func (t *top[T]) add(row T) {
 	t.rows = append(t.rows, row)
 }
 
-// first is like add, for many rows that are added in any order: it keeps the rows sorted, and
-// looks at a row that is not among the first ones only once.
+// first is like add, but faster if many rows are added: it keeps the rows sorted, so it needs
+// one comparison for a row that is not among the first.
 func (t *top[T]) first(row T) {
 	t.all++
 	if n := len(t.rows); n >= t.most && t.order(row, t.rows[n-1]) > 0 {
@@ -49,11 +49,11 @@ func (t *top[T]) table() Table[T] {
 	return Table[T]{t.all, t.rows}
 }
 
-// restName means all names after the first mostNames.
+// restName is the name under which a tally counts all names after the first mostNames.
 const restName = "(others)"
 
-// A tally counts how often names occur. If there are too many different names, the others are
-// counted together as restName.
+// A tally counts how often each name occurs. After mostNames different names, it counts all
+// others as restName.
 type tally map[string]int64
 
 func (t tally) add(name string) {
@@ -63,7 +63,7 @@ func (t tally) add(name string) {
 	t[name]++
 }
 
-// counts returns the names with their counts, the largest count first.
+// counts returns the names and their counts, the largest count first.
 func (t tally) counts() []Count {
 	all := []Count{}
 	for _, name := range slices.Sorted(maps.Keys(t)) {

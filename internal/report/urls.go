@@ -17,19 +17,19 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Kinds of records about a URL, in the order in which they are read back.
+// The kinds of records about a URL, in the order in which they are sorted.
 const (
 	kindLine   = 'a' // a line of the log
-	kindPage   = 'b' // if the URL is that of a robots.txt: the time when it was fetched
-	kindQueued = 'c' // the URL is queued: its fate, and the page that led to it
-	kindLink   = 'd' // a page names the URL, as links.jsonl says
+	kindPage   = 'b' // the URL is the URL of a robots.txt, which was fetched at the time in the record
+	kindQueued = 'c' // the URL is queued; the record has its fate, and the page that led to it
+	kindLink   = 'd' // a page links to the URL, according to links.jsonl
 )
 
 // note stores a record about a URL. The records are sorted by URL, kind and page. Only records of
 // kindLink have a page.
 func (r *reporter) note(url string, kind byte, page string, value []byte) error {
 	if strings.IndexByte(url, 0) >= 0 {
-		return nil // no URL has a NUL byte
+		return nil // ignore a URL with a NUL byte, because such a URL was never requested
 	}
 	return r.urls.Add(append(append([]byte(url), 0, kind), page...), value)
 }
@@ -42,15 +42,15 @@ func timeOf(b []byte) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC()
 }
 
-// How a page names a URL.
+// The ways in which a page refers to a URL.
 const (
-	byLink  = 'L' // a link that readers follow
-	byOther = 'O' // an embedded resource, or a sitemap entry
+	byLink  = 'L' // a link that readers can follow
+	byOther = 'O' // an embedded resource, or an entry of a sitemap
 )
 
-// readLinks notes which page names which URL, and how. If a page was fetched more than once,
-// its links may be there more than once. The records then have the same keys, so takeLink
-// counts them once.
+// readLinks stores a record for each link in links.jsonl. If a page was fetched more than once,
+// its links may be there more than once. Their records have the same keys, so takeLink counts
+// them once.
 func (r *reporter) readLinks() error {
 	from, seen := "", map[string]byte{}
 	for l, err := range store.ReadLinks(r.ctx, r.dir) {
@@ -87,24 +87,25 @@ func (r *reporter) readLinks() error {
 	return nil
 }
 
-// urlRecords are all records about one URL.
+// urlRecords has all records about one URL.
 type urlRecords struct {
 	url    string
-	first  *crawllog.Line // the first log line; nil if there is none
+	first  *crawllog.Line // the first line of the log about the URL; nil: the log has no such line
 	last   *crawllog.Line
-	tries  int64 // requests
+	tries  int64 // number of requests
 	robots time.Time
-	queued frontier.Code // empty if it is not queued
-	via    string        // the page that led to the URL, if it is queued
-	linked int64         // number of pages that name it
-	from   []string      // the first of those pages
-	links  int64         // number of pages with a link to it that readers follow
+	queued frontier.Code // fate of the URL in the queue; empty: it is not queued
+	via    string        // page that led to the URL, if it is queued
+	linked int64         // number of pages that link to the URL or embed it
+	from   []string      // some of the pages that link to the URL or embed it
+	links  int64         // number of pages with a link to the URL that readers can follow
 
-	linker  string // the page of the last record of kindLink
-	follows bool   // linker is counted in links
+	linker  string // page of the last record of kindLink
+	follows bool   // the page linker is already counted in links
 }
 
-// eachURL reads the records of all URLs.
+// eachURL reads the stored records of all URLs, one URL after the other, and fills the tables
+// of URLs.
 func (r *reporter) eachURL() error {
 	var t *urlRecords
 	err := r.urls.Each(func(key, value []byte) error {
@@ -147,9 +148,9 @@ func (t *urlRecords) take(kind byte, value []byte) error {
 	return nil
 }
 
-// takeLink counts a page that names the URL of t. If one of the links of the page is for
-// readers to follow, the page also counts in t.links. The parameter from is the URL of the
-// page. Each page is counted once: its records come one after the other.
+// takeLink counts a page that refers to the URL of t. from is the URL of the page, and how says
+// whether readers can follow the link; if so, the page also counts in t.links. All records of a
+// page come one after the other, so each page counts once.
 func (t *urlRecords) takeLink(from []byte, how byte) {
 	if t.linked == 0 || t.linker != string(from) {
 		t.linker, t.follows = string(from), false
@@ -163,7 +164,7 @@ func (t *urlRecords) takeLink(from []byte, how byte) {
 	}
 }
 
-// url adds all that is known about one URL to the report. It does nothing if t is nil.
+// url adds a URL with all its records to the report. It does nothing if t is nil.
 func (r *reporter) url(t *urlRecords) error {
 	if t == nil {
 		return nil
@@ -184,8 +185,8 @@ func (r *reporter) url(t *urlRecords) error {
 	return r.finds(t)
 }
 
-// fate returns the fate of a URL: the one in the queue or, if the URL is not queued, the one
-// that its last line says.
+// fate returns the fate of a URL: the fate in the queue or, if the URL is not queued, the fate
+// in its last line.
 func (t *urlRecords) fate() frontier.Code {
 	if t.queued != frontier.Undecided || t.last == nil {
 		return t.queued
@@ -207,7 +208,7 @@ func (t *urlRecords) fate() frontier.Code {
 	return frontier.Fetched
 }
 
-// ended adds the last line of a URL to the tables.
+// ended adds a URL to the tables, with its last line.
 func (r *reporter) ended(t *urlRecords, fate frontier.Code) error {
 	l := t.last
 	stage, _ := l.Annotation("error")
@@ -229,8 +230,8 @@ func (r *reporter) ended(t *urlRecords, fate frontier.Code) error {
 // digestOfNothing is the digest of an empty body.
 const digestOfNothing = "sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 
-// hasBody reports whether the line of a page says that the page has a body, so that other pages
-// may have the same one. A page with a 304 has the body of the archived page.
+// hasBody reports whether the line l is about a page with a body, which other pages may have in
+// common. A page with a 304 answer has the body of the archived page.
 func hasBody(l *crawllog.Line) bool {
 	if _, kept := l.Annotation("kept"); kept {
 		return l.Digest != "" && l.Digest != digestOfNothing
@@ -238,14 +239,13 @@ func hasBody(l *crawllog.Line) bool {
 	return l.Status/100 == 2 && l.Size > 0 && l.Digest != ""
 }
 
-// Kinds of records about a page that led to URLs.
+// The kinds of records about a page that led to URLs.
 const (
 	foundAt = 'a' // the page was fetched at the time in the record
-	foundBy = 'b' // the page led to a URL that was first requested at the time in the record
+	foundBy = 'b' // the page led to a URL, which was first requested at the time in the record
 )
 
-// finds stores two facts about a URL for eachFound: when it was fetched, and which page led to
-// it.
+// finds stores two records for eachFound: when the URL was fetched, and which page led to it.
 func (r *reporter) finds(t *urlRecords) error {
 	var errs []error
 	var seen time.Time // when the URL was first requested
@@ -262,15 +262,15 @@ func (r *reporter) finds(t *urlRecords) error {
 	if t.last == nil && t.queued == frontier.Undecided {
 		return errors.Join(errs...)
 	}
-	if via == "" { // a seed, which is known from the beginning of its run
+	if via == "" { // the URL is a seed, which is known from the beginning of its run
 		r.time.at(r.begin(seen)).Found++
 		return errors.Join(errs...)
 	}
 	return errors.Join(append(errs, r.found.Add(append([]byte(via), 0, foundBy), binaryTime(cmp.Or(seen, r.Last))))...)
 }
 
-// begin returns when the run began in which a moment is. The zero time counts as in the first
-// run.
+// begin returns when the run began that was active at a time. For the zero time it returns the
+// beginning of the first run.
 func (r *reporter) begin(at time.Time) time.Time {
 	i, exact := slices.BinarySearchFunc(r.begins, at, time.Time.Compare)
 	if !exact {
@@ -282,8 +282,8 @@ func (r *reporter) begin(at time.Time) time.Time {
 	return r.begins[max(0, i)]
 }
 
-// eachFound counts a URL as found when the page that led to it was fetched, but no later than
-// the first request for the URL.
+// eachFound counts in the series when each URL was found: when the page that led to it was
+// fetched, or when the URL was first requested if that was earlier.
 func (r *reporter) eachFound() error {
 	page, there := "", time.Time{}
 	return r.found.Each(func(key, value []byte) error {
@@ -303,7 +303,7 @@ func (r *reporter) eachFound() error {
 	})
 }
 
-// eachBody finds the bodies that several pages have.
+// eachBody fills the table of bodies that several pages have in common.
 func (r *reporter) eachBody() error {
 	var d *Duplicate
 	end := func() {

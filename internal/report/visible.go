@@ -8,12 +8,12 @@ import (
 	"unicode"
 )
 
-// mostMarks is the maximum number of combining marks on one letter. More would be drawn over
-// the lines above and below.
+// mostMarks is the largest number of combining marks that one letter may have. More marks would
+// cover the lines above and below.
 const mostMarks = 2
 
-// visible returns s in which characters that are not graphic are written as \u{...}. So no text
-// is hidden, and none changes the order in which other text is shown.
+// visible returns s with each character that is not graphic written as \u{...}. So no text is
+// hidden, and no text changes the order in which other text is shown.
 func visible(s string) string {
 	var b strings.Builder
 	marks := 0
@@ -32,7 +32,7 @@ func visible(s string) string {
 	return b.String()
 }
 
-// grouped returns a number with a space between thousands.
+// grouped returns a number as text, with spaces between thousands.
 func grouped(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -41,7 +41,7 @@ func grouped(n int64) string {
 	return s
 }
 
-// short returns a figure with two or three significant digits.
+// short returns a number as text, with two or three significant digits.
 func short(x float64) string {
 	switch a := math.Abs(x); {
 	case x == 0:
@@ -60,7 +60,7 @@ func trimmed(x float64, digits int) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.*f", digits, x), "0"), ".")
 }
 
-// size returns a number of bytes with its unit.
+// size returns a number of bytes as text, with its unit.
 func size(n float64) string {
 	const units = "kMGTP"
 	if n < 1000 {
@@ -73,7 +73,7 @@ func size(n float64) string {
 	return short(n) + " " + units[i:i+1] + "B"
 }
 
-// span returns a length of time, given in seconds, with its unit.
+// span returns a length of time, given in seconds, as text with its unit.
 func span(s float64) string {
 	switch a := math.Abs(s); {
 	case s == 0:
@@ -96,7 +96,7 @@ func span(s float64) string {
 	return short(s/86400) + " d"
 }
 
-// moment returns a time for people, or "" if it is zero.
+// moment returns a time as text for readers, or "" if it is zero.
 func moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -104,7 +104,8 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
-// plural returns a number and a noun, with an s unless n is 1.
+// plural returns a number and a noun as text, such as "3 pages". The noun gets an s unless n is
+// 1.
 func plural(n int64, one string) string {
 	if n == 1 {
 		return "1 " + one

@@ -2,17 +2,18 @@ package schedule
 
 import "time"
 
-// A Ran says which runs of a series have happened so far.
+// A Ran says which runs of a series have happened.
 type Ran struct {
-	// Last is the newest nominal time (time in the schedule) for which a run was started or
-	// recorded as missed. It is zero if there is none.
+	// Last is the latest nominal time (time in the schedule) whose run was started or recorded
+	// as missed. It is zero if there was none.
 	Last time.Time
-	// Since is when a scheduler began to run the series. As long as there was no run, times
-	// before Since do not count as missed. Zero means now.
+	// Since is when a scheduler began to run the series. Before the first run, times before
+	// Since do not count as missed. Zero means now.
 	Since time.Time
-	// Going is true if the newest run has not ended.
+	// Going says that the newest run has not ended.
 	Going bool
-	// Ended is when the newest run ended; zero if that is unknown, or if there was none.
+	// Ended is when the newest run ended. It is zero if that is not known, or if there was no
+	// run.
 	Ended time.Time
 }
 
@@ -21,10 +22,10 @@ type Why string
 
 const (
 	WhyOff     Why = "off"     // no scheduler was running at its time
-	WhyOverlap Why = "overlap" // the run before it was still running
+	WhyOverlap Why = "overlap" // the previous run was still running
 )
 
-// A Miss is a run that did not happen.
+// A Miss is a run that did not happen, and why.
 type Miss struct {
 	Due time.Time // nominal time of the run
 	Why Why
@@ -32,35 +33,36 @@ type Miss struct {
 
 // A Plan says what a scheduler has to do now.
 type Plan struct {
-	// Missed are the runs to record as missed, the oldest first.
+	// Missed has the runs that the caller must record as missed, beginning with the oldest.
 	Missed []Miss
-	// More is true if there are more missed runs than Missed has. Then record the runs in
-	// Missed, and call Plan again.
+	// More says that there are more missed runs than those in Missed. The caller must record
+	// these, and call Plan again.
 	More bool
-	// Run is the nominal time of the run to start now; zero if there is none.
+	// Run is the nominal time of the run that must be started now. It is zero if no run must be
+	// started.
 	Run time.Time
-	// Late is true if no scheduler was running at the time of Run.
+	// Late says that no scheduler was running at the time of Run.
 	Late bool
-	// Waiting is the nominal time of a run that starts when the run before it has ended. It
-	// is zero if there is none.
+	// Waiting is the nominal time of a run that starts when the previous run has ended. It is
+	// zero if no run waits.
 	Waiting time.Time
 	// Next is the nominal time of the first run after those in the Plan, and Wake is when that
-	// run starts. Nothing has to be done until Wake, or until a run ends. Next and Wake are
-	// zero if there is no further run.
+	// run starts. Until Wake, or until a run ends, there is nothing to do. Both are zero if
+	// there is no further run.
 	Next, Wake time.Time
 }
 
-// mostMissed is the maximum number of missed runs in one Plan. There may be many more: if
-// the machine is off for a year, a job that runs each minute misses half a million runs.
+// mostMissed is the largest number of missed runs in one Plan. There may be many more: if a
+// machine is off for a year, a job that runs every minute misses half a million runs.
 const mostMissed = 1000
 
-// Plan returns what a scheduler has to do for the series at the time now. The argument ran says
-// which runs have happened so far. For the same arguments Plan returns the same result.
+// Plan returns what a scheduler has to do for a series at the time now. ran says which runs
+// have happened. For the same arguments Plan returns the same result.
 func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	last := ran.Last
 	if last.IsZero() {
 		if _, periodic := s.times.(period); periodic {
-			p.Run = now.UTC().Truncate(time.Second) // a period has no fixed times: the first run is now, and later times count from it
+			p.Run = now.UTC().Truncate(time.Second) // a period has no fixed times, so the first run is now, and later times count from it
 			p.Next = s.Next(p.Run)
 			p.Wake = s.Start(series, p.Next)
 			return p
@@ -89,8 +91,8 @@ func (s *Schedule) Plan(series string, ran Ran, now time.Time) (p Plan) {
 	return p
 }
 
-// newest decides about the newest of the runs whose start time has come: it is started, waits,
-// or is missed. The older ones are missed in any case.
+// newest decides about the newest run whose start time has come: it is started, waits, or is
+// missed. All older runs are missed.
 func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, now time.Time) {
 	overlapped := s.overlapped(series, nominal, ran)
 	late := now.Sub(s.Start(series, nominal)) > Grace
@@ -104,7 +106,7 @@ func (s *Schedule) newest(p *Plan, series string, nominal time.Time, ran Ran, no
 	}
 }
 
-// overlapped reports whether the run before was still running when the run with this nominal
+// overlapped reports whether the previous run was still running when the run with this nominal
 // time had to start.
 func (s *Schedule) overlapped(series string, nominal time.Time, ran Ran) bool {
 	return ran.Going || s.Start(series, nominal).Before(ran.Ended)

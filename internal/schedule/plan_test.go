@@ -52,7 +52,7 @@ func TestAPlanFollowsItsPolicies(t *testing.T) {
 	}
 }
 
-// The reasons are written into the list of missed runs, so they are never renamed.
+// The names of the reasons never change, because they are written into the list of missed runs.
 func TestReasonsKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	if got := [...]schedule.Why{schedule.WhyOff, schedule.WhyOverlap}; got != [...]schedule.Why{"off", "overlap"} {
@@ -98,7 +98,7 @@ func TestAYearOfMissedRunsIsToldInParts(t *testing.T) {
 	}
 }
 
-// Each nominal time is one run or one missed run, at all states of the machine.
+// Each nominal time is started once or missed once, whenever the machine is on or off.
 func TestNoRunIsLostOrDoubled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := schedule.Spec{
@@ -129,7 +129,7 @@ func TestNoRunIsLostOrDoubled(t *testing.T) {
 				account(m.Due)
 			}
 			if rapid.Bool().Draw(t, "killed") {
-				continue // missed runs are recorded, but the run did not start
+				continue // the scheduler is killed after it has recorded the missed runs, and before it starts the run
 			}
 			if !p.Run.IsZero() {
 				if ran.Going {

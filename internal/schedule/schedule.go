@@ -7,54 +7,55 @@ import (
 	"time"
 )
 
-// A Spec is a schedule as a person writes it.
+// A Spec is a schedule as a user writes it.
 type Spec struct {
 	// Every says when runs come, in one of three forms. The first is the five fields of cron:
-	// minute, hour, day of month, month, day of week, in which months and days of the week may
-	// be names. The second is one of @hourly, @daily, @weekly, @monthly and @yearly. The third
-	// is a period such as "36h", "7d" or "2w", which is counted from run to run. As in
-	// crontab(5), if both the day of month and the day of week are restricted, a day that
-	// matches one of the two is enough.
+	// minute, hour, day of month, month and day of week; months and days of the week may be
+	// names. As in crontab(5), if both the day of month and the day of week are restricted, one
+	// of the two must match. The second form is one of @hourly, @daily, @weekly, @monthly and
+	// @yearly. The third is a period such as "36h", "7d" or "2w", which is counted from run to
+	// run.
 	Every string
 	// Zone is the name of a time zone, such as Europe/Rome; empty means UTC.
 	Zone string
-	// Jitter is the maximum delay of a run after its time in the schedule. Each run has its own
+	// Jitter is the longest delay of a run after its time in the schedule. Each run has its own
 	// delay, which is shorter than Jitter. Jitter must be shorter than the time between two
 	// runs.
 	Jitter time.Duration
-	// Overlap says what to do with a run whose time comes while the run before it is still
-	// running. Empty means OverlapSkip.
+	// Overlap says what happens to a run whose time comes while the previous run is still
+	// running. "" means OverlapSkip.
 	Overlap Overlap
-	// CatchUp says what to do with runs whose time came while no scheduler was running. Empty
+	// CatchUp says what happens to runs whose time came while no scheduler was running. ""
 	// means CatchUpNone.
 	CatchUp CatchUp
-	// Keep is the number of snapshots to keep. Older snapshots are reported, but never removed.
-	// 0 means all.
+	// Keep is the number of snapshots that the user wants to keep. Older snapshots are
+	// reported, but never removed. 0 means all.
 	Keep int
 }
 
-// An Overlap is a policy for a run whose time comes while the run before it is still running.
+// An Overlap says what happens to a run whose time comes while the previous run is still
+// running.
 type Overlap string
 
 const (
-	OverlapSkip Overlap = "skip" // the run is missed
-	OverlapWait Overlap = "wait" // the run starts after the run before it has ended; if several runs wait, only the newest of them starts
+	OverlapSkip Overlap = "skip" // the run is missed, and does not start later
+	OverlapWait Overlap = "wait" // the run starts when the previous run has ended; if several runs wait, only the newest starts
 )
 
-// A CatchUp is a policy for runs whose time came while no scheduler was running.
+// A CatchUp says what happens to runs whose time came while no scheduler was running.
 type CatchUp string
 
 const (
-	CatchUpNone CatchUp = "none" // all these runs are missed
-	CatchUpOnce CatchUp = "once" // the newest of these runs starts late, the others are missed
+	CatchUpNone CatchUp = "none" // no run is started late: all runs of that time are missed
+	CatchUpOnce CatchUp = "once" // the newest run of that time is started late, and the others are missed
 )
 
-// Grace is the longest delay after which a run still counts as started in time.
+// Grace is the longest delay with which a run still counts as started in time.
 const Grace = time.Hour
 
 // A FieldError says which field of a Spec is wrong, and how to correct it.
 type FieldError struct {
-	Field string // every, zone, jitter, overlap, catch-up, keep
+	Field string // every, zone, jitter, overlap, catch-up or keep
 	Text  string
 }
 
@@ -66,9 +67,10 @@ type Schedule struct {
 	times times
 }
 
-// times are the nominal times of runs.
+// A times computes the nominal times of runs.
 type times interface {
-	// next returns the first nominal time after the given time. ok is false if there is none.
+	// next returns the first nominal time after the given time. ok is false if there is no
+	// further one.
 	next(after time.Time) (at time.Time, ok bool)
 }
 
@@ -106,8 +108,7 @@ func New(spec Spec) (*Schedule, error) {
 }
 
 func zoneOf(name string) (*time.Location, error) {
-	// The zone of the machine is not part of the job, because the job may move to another
-	// machine.
+	// Refuse the zone of the machine, because the job may move to another machine.
 	if name == "Local" {
 		return nil, &FieldError{"zone", "Local is another zone on each machine: give its name, as Europe/Rome"}
 	}
@@ -118,15 +119,15 @@ func zoneOf(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// judged is how many runs of a schedule checkJitter looks at. With one run a day these are the
-// runs of more than a year. They are the first runs after judgedFrom, so that the result does
-// not depend on the current day.
+// judged is how many runs of a schedule checkJitter looks at: more than a year, if there is one
+// run a day. It looks at the first runs after judgedFrom, so the result does not depend on the
+// current day.
 const judged = 400
 
 var judgedFrom = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// checkJitter returns an error if the jitter is so long that a run might start at the nominal
-// time of the next run or later.
+// checkJitter returns an error if the jitter is so long that a run might start as late as the
+// next run.
 func (s *Schedule) checkJitter() error {
 	switch {
 	case s.spec.Jitter < 0:
@@ -148,19 +149,19 @@ func (s *Schedule) checkJitter() error {
 	return nil
 }
 
-// Spec returns the Spec that was given to New, with the default policies filled in.
+// Spec returns the Spec that New got, with default policies in place of empty ones.
 func (s *Schedule) Spec() Spec { return s.spec }
 
-// Next returns the first nominal time after the given time. If there is none for many years, it
-// returns the zero time.
+// Next returns the first nominal time after the given time. It returns the zero time if no run
+// comes within many years.
 func (s *Schedule) Next(after time.Time) time.Time {
 	at, _ := s.times.next(after)
 	return at
 }
 
-// Start returns when the run with the given nominal time starts. That is the nominal time plus
-// a delay. The delay is shorter than Jitter, and depends only on the name of the series and on
-// the nominal time.
+// Start returns when the run with the given nominal time starts: the nominal time plus a delay.
+// The delay is shorter than Jitter. It depends only on the name of the series and the nominal
+// time.
 func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	if s.spec.Jitter == 0 {
 		return nominal
@@ -168,7 +169,7 @@ func (s *Schedule) Start(series string, nominal time.Time) time.Time {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s\x00%d", series, nominal.Unix())
 	mixed := h.Sum64()
-	mixed ^= mixed >> 32 // mixes the halves, because the upper half of an FNV-1a hash hardly depends on the last bytes
+	mixed ^= mixed >> 32 // mix the halves, because the upper half of an FNV-1a hash hardly depends on the last bytes
 	mixed *= 0xd6e8feb86659fd93
 	mixed ^= mixed >> 32
 	return nominal.Add(time.Duration(mixed % uint64(s.spec.Jitter)).Truncate(time.Second))

@@ -31,7 +31,7 @@ func at(t rapid.TB, text string) time.Time {
 	return moment
 }
 
-// Spec returns the schedule as given, and the defaults of empty fields.
+// Spec returns the given schedule, with defaults in place of empty fields.
 func TestASpecHasThePoliciesThatHold(t *testing.T) {
 	spec := schedule.Spec{Every: "7d", Zone: "Europe/Rome", Jitter: time.Hour, Keep: 3}
 	is := newSchedule(t, spec).Spec()
@@ -57,15 +57,15 @@ func TestRunsComeWhenTheClockOfTheZoneSaysSo(t *testing.T) {
 		{"@yearly", "", "2026-11-22T12:00:00Z", "2027-01-01T00:00:00Z"},
 		{"@annually", "", "2026-11-22T12:00:00Z", "2027-01-01T00:00:00Z"},
 		{"0 0 29 2 *", "", "2026-11-22T12:00:00Z", "2028-02-29T00:00:00Z"},
-		{"0 0 13 * 5", "", "2026-11-22T12:00:00Z", "2026-11-27T00:00:00Z"}, // a Friday, or a 13th
+		{"0 0 13 * 5", "", "2026-11-22T12:00:00Z", "2026-11-27T00:00:00Z"}, // the 27th is a Friday; the 13th also matches
 		{"7d", "Europe/Rome", "2026-10-24T12:00:00Z", "2026-10-31T12:00:00Z"},
 		{"2w", "", "2026-10-24T12:00:00Z", "2026-11-07T12:00:00Z"},
 		{"1d12h", "", "2026-10-24T12:00:01Z", "2026-10-26T00:00:01Z"},
 		{"36h", "", "2026-10-24T12:00:01Z", "2026-10-26T00:00:01Z"},
-		// Clocks go forward from 02:00 to 03:00 on 29 March.
+		// The clock goes forward from 02:00 to 03:00 on 29 March.
 		{"30 2 * * *", "Europe/Rome", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"},
 		{"30 2 * * *", "Europe/Rome", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"},
-		// And back from 03:00 to 02:00 on 25 October.
+		// The clock goes back from 03:00 to 02:00 on 25 October.
 		{"30 2 * * *", "Europe/Rome", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"},
 		{"30 2 * * *", "Europe/Rome", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		{"30 2 * * *", "Europe/Rome", "2026-10-25T01:10:00Z", "2026-10-26T01:30:00Z"},
@@ -107,7 +107,7 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 		{schedule.Spec{Every: "@daily", Zone: "Local"}, "zone", "another zone on each machine"},
 		{schedule.Spec{Every: "@daily", Jitter: -1}, "jitter", "how much later"},
 		{schedule.Spec{Every: "@daily", Jitter: 24 * time.Hour}, "jitter", "from one run to the next"},
-		{schedule.Spec{Every: "@daily", Zone: "Europe/Rome", Jitter: 23 * time.Hour}, "jitter", "23h0m0s"}, // one day has 23 hours
+		{schedule.Spec{Every: "@daily", Zone: "Europe/Rome", Jitter: 23 * time.Hour}, "jitter", "23h0m0s"}, // one day in a year has only 23 hours
 		{schedule.Spec{Every: "6h", Jitter: 7 * time.Hour}, "jitter", "6h0m0s"},
 		{schedule.Spec{Every: "@daily", Overlap: "stop"}, "overlap", "skip, wait"},
 		{schedule.Spec{Every: "@daily", CatchUp: "all"}, "catch-up", "none, once"},
@@ -121,9 +121,10 @@ func TestWhatIsNoScheduleIsSaid(t *testing.T) {
 	}
 }
 
-// The jitter is compared with 400 gaps, from the first run of 2026 on. With seven runs on six
-// days a week, the clock of Chicago shortens one gap, on 8 March. It is the last of the 400, or
-// the next one if the last day of 2025 has a run before UTC's new year.
+// The jitter is compared with the first 400 gaps between runs after the beginning of 2026 in
+// UTC. On 8 March the clock of Chicago is put forward, which makes one gap too short for the
+// jitter. With runs in minute 0, this gap is the last of the 400. With runs in minute 1 it is
+// the next gap, because a run on the last day of 2025 is in 2026 by UTC.
 func TestTheJitterIsComparedWithTheGapsOfFourHundredRuns(t *testing.T) {
 	for minute, want := range map[string]bool{"0": true, "1": false} {
 		_, err := schedule.New(schedule.Spec{Every: minute + " 0-18/3 * * 0,2-6", Zone: "America/Chicago", Jitter: 150 * time.Minute})
@@ -133,8 +134,8 @@ func TestTheJitterIsComparedWithTheGapsOfFourHundredRuns(t *testing.T) {
 	}
 }
 
-// fits parses a cron field independently of the package. It returns the numbers that match, and
-// whether the field begins with *.
+// fits is a second implementation of parsing a cron field. It returns the numbers that match,
+// and whether the field begins with *.
 func fits(t rapid.TB, field string, least, most int) (in map[int]bool, star bool) {
 	in = map[int]bool{}
 	number := func(text string) int {
@@ -164,8 +165,8 @@ func fits(t rapid.TB, field string, least, most int) (in map[int]bool, star bool
 	return in, strings.HasPrefix(field, "*")
 }
 
-// modelRuns returns the runs of an expression between two times. It looks up the local time of
-// each minute.
+// modelRuns is a second implementation of finding the runs of a cron expression between two
+// times. It looks at the local time of each minute.
 func modelRuns(t rapid.TB, expression string, zone *time.Location, from, to time.Time) (runs []time.Time) {
 	is := strings.Fields(expression)
 	minutes, _ := fits(t, is[0], 0, 59)
@@ -224,7 +225,7 @@ func TestRunsAreThoseOfAClockThatIsLookedAtEachMinute(t *testing.T) {
 		}).Draw(t, "change")
 		s, err := schedule.New(schedule.Spec{Every: expression, Zone: change.zone})
 		if err != nil {
-			t.Skip(err) // a day of month and of week that never coincide
+			t.Skip(err) // for example because the day of the month and the month never coincide
 		}
 		zone, err := time.LoadLocation(change.zone)
 		if err != nil {
@@ -256,7 +257,8 @@ func TestARunStartsWithinItsJitter(t *testing.T) {
 	if least < 0 || least > time.Minute || most >= 30*time.Minute || most < 29*time.Minute {
 		t.Errorf("1000 runs start between %v and %v late: the starts should be spread over 30m", least, most)
 	}
-	// Two series do not start together, and a new version starts no run a second time.
+	// Two series start at different times. A new version of the program must compute the same
+	// times, so that no run starts twice.
 	for series, want := range map[string]string{"weekly": "2026-01-01T00:00:59Z", "daily": "2026-01-01T00:04:52Z"} {
 		if start := s.Start(series, at(t, "2026-01-01T00:00:00Z")); !start.Equal(at(t, want)) {
 			t.Errorf("%s starts at %s, want %s", series, start.Format(time.RFC3339), want)

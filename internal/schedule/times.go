@@ -45,7 +45,7 @@ func periodOf(text string) (times, error) {
 	return period(d), nil
 }
 
-// A cron is an expression of five fields, and the zone of its local time.
+// A cron is a cron expression of five fields, and the time zone in which it is read.
 type cron struct {
 	expression string
 	zone       *time.Location
@@ -64,8 +64,8 @@ var (
 	}
 )
 
-// cronOf accepts the syntax of crontab(5). It refuses the letters that other programs add, such
-// as L and W, because neither systemd nor cron has an equivalent for them.
+// cronOf parses the syntax of crontab(5). It refuses letters that only other programs know,
+// such as L and W, because neither systemd nor cron has an equivalent for them.
 func cronOf(expression string, zone *time.Location) (times, error) {
 	is := strings.Fields(expression)
 	if len(is) != len(fields) {
@@ -91,8 +91,8 @@ func cronOf(expression string, zone *time.Location) (times, error) {
 	return c, nil
 }
 
-// next computes the next local time by the expression, and returns the moment at which the
-// clock of the zone shows that time.
+// next returns the first moment after the given time at which the clock of the zone shows a
+// local time that matches the expression.
 func (c cron) next(after time.Time) (time.Time, bool) {
 	wall := c.wall(after)
 	for {
@@ -103,23 +103,22 @@ func (c cron) next(after time.Time) (time.Time, bool) {
 		if at := c.moment(next); at.After(after) {
 			return at.UTC(), true
 		}
-		wall = next // the clock shows this local time for the second time, which does not count: take the next local time
+		wall = next // the clock shows this local time for the second time, so take the next one
 	}
 }
 
-// wall returns the local time that a clock in the zone shows at a moment. The result has this
-// local time as if it were UTC.
+// wall returns the local time that a clock in the zone shows at a moment, as a time in UTC.
 func (c cron) wall(at time.Time) time.Time {
 	_, offset := at.In(c.zone).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// moment returns when the clock of the zone first shows the local time wall, which is as wall
-// returns it. If the clock skips that time because it is put forward, moment returns the moment
-// of the change.
+// moment returns when the clock of the zone first shows the local time wall, which is given as
+// a time in UTC. If the clock skips that local time because it is put forward, moment returns
+// the moment of the change.
 func (c cron) moment(wall time.Time) time.Time {
-	// Offsets change by at most a day. So if the local time exists, its offset is one of those
-	// a day before and a day after.
+	// An offset changes by at most a day. So if the local time exists, its offset is the one a
+	// day before or the one a day after.
 	before, after := c.offset(wall.Add(-24*time.Hour)), c.offset(wall.Add(24*time.Hour))
 	early, late := wall.Add(-max(before, after)), wall.Add(-min(before, after))
 	if c.wall(early).Equal(wall) {
@@ -128,7 +127,7 @@ func (c cron) moment(wall time.Time) time.Time {
 	if c.wall(late).Equal(wall) {
 		return late
 	}
-	// The local time does not exist, because the clock is put forward: early is before the
+	// The local time does not exist, because the clock is put forward. early is before the
 	// change, and late is after it.
 	for late.Sub(early) > time.Second {
 		middle := early.Add(late.Sub(early) / 2).Truncate(time.Second)

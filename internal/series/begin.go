@@ -16,40 +16,40 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// beingMade is added to the name of the directory of a snapshot until Begin has made it
+// beingMade is the end of the name of a snapshot's directory until Begin has made it
 // completely.
 const beingMade = ".new"
 
-// A Job is the job of the next snapshot.
+// A Job is the job for which Begin makes a snapshot.
 type Job struct {
-	File    []byte           // the job file as it is now
+	File    []byte           // contents of the job file
 	Options *crawler.Options // settings and Seeds of the job; Begin does not change them
 }
 
-// A Moment says when a run begins.
+// A Moment says when a run begins, and for which time of the schedule.
 type Moment struct {
-	Now   time.Time // precise to the second
-	Due   time.Time // time of the run in the schedule, which gives its snapshot the name; zero means Now
-	Fresh bool      // make a new snapshot even if the last one is not over; otherwise the last one is continued
+	Now   time.Time // the current time, in whole seconds
+	Due   time.Time // time of the run in the schedule, from which the snapshot gets its name; zero: Now
+	Fresh bool      // make a new snapshot even if the last one is not over; otherwise continue the last one
 }
 
-// A Run is a snapshot that Begin has made, or that is continued. No other process can begin a
-// run of the series until Close.
+// A Run is a snapshot that Begin has made or continues. Until Close, no other process can begin
+// a run of the series.
 type Run struct {
 	Snapshot
-	Seeds    []string // seeds of the snapshot, even if the job has other seeds now
+	Seeds    []string // seeds of the snapshot, which may differ from those of the job
 	Resumed  bool     // the run continues an existing snapshot
-	Previous string   // directory of the newest earlier snapshot that is over (see State.Over); empty if there is none
-	Changed  *Changed // how the job differs from an earlier job; nil if it does not. If Resumed, the earlier job is the one that made this snapshot; otherwise the one that made the snapshot before
+	Previous string   // directory of the newest earlier snapshot that is over (see State.Over); empty: no snapshot is
+	Changed  *Changed // how the job differs from the job that has made this snapshot or, if that is new, the snapshot before it; nil: it does not
 
 	lock *lock
 }
 
-// Close releases the series.
+// Close releases the series, so that another run can begin.
 func (r *Run) Close() error { return outfile.Release(r.lock.file) }
 
-// Undo closes a run that will not be started, and restores the series. It removes the snapshot
-// if Begin has made it and no other files were added to it.
+// Undo closes a run that will not be started. It removes the snapshot, if Begin has made it and
+// no other files were added to it.
 func (r *Run) Undo() error {
 	if r.Resumed {
 		return r.lock.undo()
@@ -62,17 +62,17 @@ func (r *Run) Undo() error {
 	return errors.Join(os.RemoveAll(r.Dir), r.lock.undo())
 }
 
-// A DirError says that a directory cannot be a series.
+// A DirError says why a directory cannot be a series.
 type DirError struct{ Dir, Text string }
 
 func (e *DirError) Error() string { return e.Dir + e.Text }
 
-// A NameError says that no snapshot can be made for a run, because an existing snapshot has the
-// same time or a later time.
+// A NameError says that Begin cannot make a snapshot for a run, because an existing snapshot
+// has the same time or a later one.
 type NameError struct {
-	Snapshot // the existing snapshot
+	Snapshot // the existing snapshot, whose time is the same or later
 	Due      time.Time
-	Manual   bool // the time of the run is Moment.Now, because Moment.Due was zero
+	Manual   bool // the time of the run is Moment.Now, because Moment.Due is zero
 }
 
 func (e *NameError) Error() string {
@@ -88,15 +88,14 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("the run of %s cannot be made any more: %s, which came later, is there; snapshots are made in the order of their times", due, newest)
 }
 
-// Begin makes the next snapshot of the series. If the last snapshot is not over (see
-// State.Over), Begin returns a Run that continues that snapshot instead, unless at.Fresh is
-// true. A new snapshot is made completely, with its seeds, its job file and its Facts on disk,
-// or not at all. Begin creates the directory of the series if it does not exist.
+// Begin makes the next snapshot of the series. But if the last snapshot is not over (see
+// State.Over) and at.Fresh is false, the Run continues that snapshot. A new snapshot is made
+// completely, with its seeds, its job file and its Facts on disk, or not at all. Begin creates
+// the directory of the series if it does not exist.
 //
 // The error is a *DirError, a *NameError, an *InUseError, an error of State or ReadSeeds about
-// the last snapshot, or an error of the file system. Begin may be called by several goroutines
-// and processes at the same time. Only one of them gets the series; the others get an
-// *InUseError.
+// the last snapshot, or an error of the file system. Several goroutines and processes may call
+// Begin at the same time. Only one of them gets the series; the others get an *InUseError.
 func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	if err := s.checkPlace(); err != nil {
 		return nil, err
@@ -128,12 +127,11 @@ func (s Series) Begin(job Job, at Moment) (r *Run, err error) {
 	return r, s.make(r, snapshots, job, at)
 }
 
-// goOn sets r to continue the snapshot last, which is not over. The parameter before has the
-// snapshots that are older than last.
+// goOn sets r to continue the snapshot last, which is not over. before has the older snapshots.
 func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err error) {
 	r.Snapshot, r.Resumed = last, true
 	switch r.Seeds, err = last.ReadSeeds(); {
-	case errors.Is(err, fs.ErrNotExist): // the crawl was not made by a series, but copied here under the name of a snapshot
+	case errors.Is(err, fs.ErrNotExist): // the crawl was not made by Begin, but copied here under the name of a snapshot
 		r.Seeds = job.Options.Seeds
 	case err != nil:
 		return err
@@ -142,8 +140,8 @@ func (r *Run) goOn(last Snapshot, before []Snapshot, job Job, at Moment) (err er
 		r.Previous = over.Dir
 	}
 	if facts, err := last.ReadFacts(); err == nil && facts.Previous != "" {
-		// The previous crawl stays the one with which this snapshot was begun. A snapshot that
-		// has ended since then may have newer answers than this snapshot, so it is not used.
+		// The previous snapshot is still the one with which this snapshot was begun. A snapshot
+		// that has ended since may have newer answers, so it is not used.
 		if was := filepath.Join(filepath.Dir(last.Dir), facts.Previous); isDir(was) {
 			r.Previous = was
 		}
@@ -157,7 +155,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// make makes the next snapshot, and sets r to it.
+// make makes a new snapshot for the run r. snapshots has all existing snapshots.
 func (s Series) make(r *Run, snapshots []Snapshot, job Job, at Moment) error {
 	due, manual := at.Due, at.Due.IsZero()
 	if manual {
@@ -207,7 +205,7 @@ func (s Series) write(n Snapshot, facts Facts, job Job) error {
 	return s.syncDir(s.Dir)
 }
 
-// clear removes incomplete snapshots that a killed process has left. They contain no crawl.
+// clear removes incomplete snapshots that a killed process has left. They have no crawl.
 func (s Series) clear() error {
 	entries, err := os.ReadDir(s.Dir)
 	for _, e := range entries {
@@ -219,7 +217,7 @@ func (s Series) clear() error {
 	return err
 }
 
-// writeFile makes a file and syncs it.
+// writeFile creates a file with the given content, and syncs it.
 func (s Series) writeFile(path string, content []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -232,13 +230,13 @@ func (s Series) writeFile(path string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// checkPlace returns an error if the directory contains files that do not belong to a series,
-// so that snapshots are not mixed with other files.
+// checkPlace returns an error if the directory has files that do not belong to a series, so
+// that snapshots are not mixed with other files.
 func (s Series) checkPlace() error {
 	if info, err := os.Stat(s.Dir); err == nil && !info.IsDir() {
 		return &DirError{s.Dir, " is a file: a series is a directory"}
 	}
-	entries, _ := os.ReadDir(s.Dir) // if the directory cannot be read, Begin fails later
+	entries, _ := os.ReadDir(s.Dir) // ignore the error, because a later step of Begin returns it, too
 	ours, other := false, ""
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), beingMade)

@@ -26,14 +26,15 @@ import (
 
 var monday = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 
-// jobOf returns a job with some seeds.
+// jobOf returns a job with the given job file and seeds.
 func jobOf(text string, seeds ...string) series.Job {
 	return series.Job{File: []byte(text), Options: &crawler.Options{
 		Identity: crawler.Identity{Token: "testbot", Contact: "https://example.org/testbot"}, Seeds: seeds, Keep: crawler.Keep{Output: []crawler.Output{}},
 	}}
 }
 
-// crawlInto crawls into a snapshot in virtual time, for at most most; 0 means no limit.
+// crawlInto crawls the job into the snapshot of r, in virtual time. It stops after the duration
+// most; 0: it does not stop.
 func crawlInto(t *testing.T, r *series.Run, job series.Job, most time.Duration) {
 	t.Helper()
 	opts := *job.Options
@@ -64,7 +65,7 @@ func begin(t *testing.T, s series.Series, job series.Job, at series.Moment) *ser
 	return r
 }
 
-// end closes a run, so that the next one may begin.
+// end closes a run, so that the next one can begin.
 func end(t *testing.T, r *series.Run) {
 	t.Helper()
 	if err := r.Close(); err != nil {
@@ -72,8 +73,8 @@ func end(t *testing.T, r *series.Run) {
 	}
 }
 
-// In each week a run continues a stopped snapshot with its own seeds. A snapshot that is over
-// does not change, and the next one refers to it.
+// Each week a run begins. A run continues a stopped snapshot with that snapshot's own seeds. A
+// snapshot that is over does not change, and the next snapshot has it as its previous one.
 func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: filepath.Join(t.TempDir(), "weekly")}
@@ -110,7 +111,7 @@ func TestASeriesMakesTheNextSnapshotOrGoesOnWithTheLast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Each version has more settings.
+			// leave out the other settings, because each version has more of them
 			text := regexp.MustCompile(`(?s)("settings": \{).*?(\n    "depth": "2",\n).*?(  \})`).ReplaceAllString(string(raw), "$1$2$3")
 			if diff := cmp.Diff(want, text); diff != "" {
 				t.Errorf("%s:\n%s", name, diff)
@@ -150,7 +151,7 @@ const goldenFacts = `{
 }
 `
 
-// content returns the contents of the files in a directory.
+// content returns the contents of the files in a directory, by name.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -168,7 +169,7 @@ func content(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// How its last run ended decides whether a snapshot is continued.
+// The way in which its last run has ended decides whether a snapshot is over.
 func TestASnapshotIsOverWhenItsRunEndedByItself(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*crawler.Options)
@@ -201,8 +202,8 @@ func TestASnapshotIsOverWhenItsRunEndedByItself(t *testing.T) {
 	}
 }
 
-// A run that was killed before its crawl began is continued. An incomplete snapshot is made
-// again.
+// If a run was killed before its crawl began, the next run continues its snapshot. If it was
+// killed while it made the snapshot, the next run makes it again.
 func TestAKillLeavesAWholeSnapshotOrNone(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	for _, name := range []string{"20261122T030000Z.crawl.new", "20261123T030000Z.crawl.new", "notes.new"} {
@@ -253,7 +254,7 @@ func TestASeriesIsInUseByOne(t *testing.T) {
 	begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 }
 
-// Snapshots are made in the order of their times, so that the newest one is known.
+// A snapshot must be later than all existing ones, so that the newest is known.
 func TestNoSnapshotIsMadeTwiceOrBehindAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: t.TempDir()}
@@ -318,8 +319,8 @@ func TestADirectoryOfOtherThingsIsNoPlaceForASeries(t *testing.T) {
 	begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 }
 
-// Fresh begins the next snapshot whether or not the last one can be read. So a damaged one does
-// not block the series.
+// With Fresh, Begin makes a new snapshot even if the last one cannot be read. So a damaged
+// snapshot does not block the series.
 func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	job := jobOf("", "http://a.example/")
@@ -344,8 +345,8 @@ func TestASnapshotThatIsDamagedIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// Each kind of difference is reported separately, and a repeated seed once. The same job has no
-// difference.
+// Changed has each kind of difference between two jobs, and counts a repeated seed once. It is
+// nil for the same job.
 func TestWhatAJobAsksForOtherwiseIsTold(t *testing.T) {
 	seeds := []string{"http://a.example/", "http://a.example/1"}
 	for name, test := range map[string]struct {
@@ -373,7 +374,7 @@ func TestWhatAJobAsksForOtherwiseIsTold(t *testing.T) {
 	}
 }
 
-// A snapshot whose seeds are lost is not continued with other seeds.
+// If the seeds of a snapshot are lost, the snapshot is not continued with other seeds.
 func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	r := begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
@@ -385,7 +386,7 @@ func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 	if _, err := s.Begin(jobOf("", "http://b.example/"), series.Moment{Now: monday.Add(time.Hour)}); !errors.As(err, &damaged) {
 		t.Error(err)
 	}
-	// A crawl that was copied here under the name of a snapshot never had any.
+	// A crawl that was copied here under the name of a snapshot has no seeds file.
 	if err := os.Remove(filepath.Join(r.Dir, series.FactsFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -395,8 +396,8 @@ func TestSeedsThatAreGoneAreDamage(t *testing.T) {
 	}
 }
 
-// A missed run is recorded once, whichever process notes it, even after a line that a power cut
-// has torn.
+// A missed run is recorded once, even if several processes record it, and even after a line
+// that a power cut has left incomplete.
 func TestMissedRunsAreKeptOnce(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	gone := series.Series{Dir: filepath.Join(s.Dir, "gone")}
@@ -417,7 +418,7 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, append(raw, raw...), 0o644); err != nil { // as if two processes had written at once
+	if err := os.WriteFile(path, append(raw, raw...), 0o644); err != nil { // as if two processes had written at the same time
 		t.Fatal(err)
 	}
 	all, _, err := s.Missed()
@@ -457,7 +458,7 @@ func TestMissedRunsAreKeptOnce(t *testing.T) {
 	}
 }
 
-// Each changed file of a snapshot is named, with what is wrong with it.
+// Check names each file of a snapshot that has changed, and what is wrong with it.
 func TestWhatIsWrongWithASnapshotIsTold(t *testing.T) {
 	write := func(name, text string) func(dir string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
@@ -498,7 +499,8 @@ func TestWhatIsWrongWithASnapshotIsTold(t *testing.T) {
 	}
 }
 
-// Undo restores the series: the content of the lock, and even that there was no series.
+// Undo restores the series, including the content of the lock file. If there was no series, it
+// removes the directory.
 func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
 	root := t.TempDir()
 	s := series.Series{Dir: filepath.Join(root, "weekly")}
@@ -552,14 +554,14 @@ func TestARunThatIsUndoneLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	undo(begin(t, s, job, series.Moment{Now: monday.Add(time.Hour)}), "[d 20261123T030000Z.crawl/ - 20261124T030000Z.crawl - series.lock]  <nil>")
-	// A snapshot that cannot be made leaves no file.
+	// If a snapshot cannot be made, no file is left.
 	if _, err := s.Begin(job, series.Moment{Now: monday.Add(24 * time.Hour), Fresh: true}); err == nil {
 		t.Error("a snapshot has the name of a file")
 	}
 	if got := left(); !strings.Contains(got, "series.lock]  <nil>") {
 		t.Error(got)
 	}
-	// Undo returns the errors of what cannot be undone.
+	// Undo returns an error for each step that it cannot undo.
 	for name, spoil := range map[string]func(s series.Series, r *series.Run) error{
 		"file already closed": func(_ series.Series, r *series.Run) error { return r.Close() },
 		"no such file":        func(s series.Series, _ *series.Run) error { return os.Remove(filepath.Join(s.Dir, series.LockFile)) },

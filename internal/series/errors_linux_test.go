@@ -14,10 +14,11 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// otherUser is the ID of a user who owns no files.
+// otherUser is the ID of a user without files.
 const otherUser = 65534
 
-// without calls f as a user who owns only a directory, and has no other rights. It needs root.
+// without calls f as a user that owns only the directory dir, which has the given mode. It
+// skips the test unless it runs as root.
 func without(t *testing.T, dir string, mode os.FileMode, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -26,14 +27,14 @@ func without(t *testing.T, dir string, mode os.FileMode, f func()) {
 	if err := errors.Join(os.Chown(dir, otherUser, otherUser), os.Chmod(dir, mode), os.Chmod(filepath.Dir(dir), 0o711)); err != nil {
 		t.Fatal(err)
 	}
-	runtime.LockOSThread() // each thread has its own user
+	runtime.LockOSThread() // lock the thread, because each thread has its own user
 	defer runtime.UnlockOSThread()
 	syscall.RawSyscall(syscall.SYS_SETFSUID, otherUser, 0, 0)
 	defer syscall.RawSyscall(syscall.SYS_SETFSUID, 0, 0, 0)
 	f()
 }
 
-// A file that may not be read or removed is an error, and the series is released after it.
+// If a file may not be read or removed, the methods return an error and release the series.
 func TestFilesOfAnotherUser(t *testing.T) {
 	job := jobOf("", "http://a.example/")
 	s := series.Series{Dir: t.TempDir()}
@@ -79,7 +80,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	})
 }
 
-// If a disk is full, an operation that is not on disk returns an error.
+// If the disk is full, each method returns an error unless its result is on disk.
 func TestASeriesOnAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
@@ -109,13 +110,13 @@ func TestASeriesOnAFullDisk(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(resumed.Dir), os.Remove(ballast)); err != nil {
 		t.Fatal(err)
 	}
-	for pages := range 5 { // the number of free pages
+	for pages := range 5 { // number of free pages of the disk
 		if err := os.WriteFile(ballast, make([]byte, (16-pages)<<12), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		r, err := s.Begin(job, series.Moment{Now: monday})
 		switch {
-		case pages < 3: // for the lock and two of its files; the job file is empty
+		case pages < 3: // too few for the lock and two files; the job file is empty
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Errorf("%d pages are free: %v", pages, err)
 			}
@@ -139,10 +140,10 @@ func TestASeriesOnAFullDisk(t *testing.T) {
 	}
 }
 
-// If a disk has no room for all files of a snapshot, no snapshot is made.
+// If the disk cannot have enough files for a snapshot, Begin makes no snapshot.
 func TestASeriesOnADiskOfFewFiles(t *testing.T) {
 	made := 0
-	for files := 2; files < 10; files++ { // one is the root
+	for files := 2; files < 10; files++ { // number of files that the disk can have, including its root
 		dir := t.TempDir()
 		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=64k,nr_inodes=%d", files)); err != nil {
 			t.Skipf("a small file system needs root: %v", err)
@@ -162,12 +163,12 @@ func TestASeriesOnADiskOfFewFiles(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if made != 3 { // root, series, lock, snapshot and three files are seven
+	if made != 3 { // seven files are needed: root, series, lock, snapshot and its three files
 		t.Errorf("%d snapshots were made", made)
 	}
 }
 
-// Other users may read files and directories, as far as the umask allows it.
+// Other users may read the files and directories of a series, unless the umask forbids it.
 func TestModesOfASeries(t *testing.T) {
 	root := t.TempDir()
 	s := series.Series{Dir: filepath.Join(root, "weekly")}
@@ -194,7 +195,7 @@ func TestModesOfASeries(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || seen != 7 { // the series, its lock, its list of missed runs, and a snapshot of three files
+	if err != nil || seen != 7 { // the series, its lock, its list of missed runs, and a snapshot with three files
 		t.Errorf("%d files, %v", seen, err)
 	}
 }
@@ -209,9 +210,9 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// All files are closed, after a success and after an error.
+// All methods close their files, also if they fail.
 func TestFilesOfASeriesAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // off, because the garbage collector also closes files
 	s := series.Series{Dir: filepath.Join(t.TempDir(), "weekly")}
 	job := jobOf("", "http://a.example/")
 	held := series.Series{Dir: filepath.Join(t.TempDir(), "held")}

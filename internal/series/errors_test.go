@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A time that JSON cannot represent is an error, and existing files do not change.
+// A time that JSON cannot represent is an error, and no file changes.
 func TestATimeThatCannotBeWrittenIsAnError(t *testing.T) {
 	s := series.Series{Dir: filepath.Join(t.TempDir(), "weekly")}
 	job := jobOf("", "http://a.example/")
@@ -35,7 +35,7 @@ func TestATimeThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
-// A list of missed runs that cannot be read is an error.
+// If the list of missed runs cannot be read, Missed fails.
 func TestMissedRunsThatCannotBeRead(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(s.Dir, series.MissedFile), 0o755); err != nil {
@@ -46,7 +46,7 @@ func TestMissedRunsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A directory that has the name of the seeds is damage.
+// If a directory has the name of the seeds file, ReadSeeds returns a *store.DamagedError.
 func TestSeedsThatCannotBeRead(t *testing.T) {
 	r := begin(t, series.Series{Dir: t.TempDir()}, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 	path := filepath.Join(r.Dir, series.SeedsFile)
@@ -59,7 +59,8 @@ func TestSeedsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// If the seeds of the snapshot before cannot be read, the number of new seeds is not reported.
+// If the seeds of the previous snapshot cannot be read, Changed does not have the number of new
+// seeds.
 func TestSeedsThatAreDamagedAreNotCompared(t *testing.T) {
 	s := series.Series{Dir: t.TempDir()}
 	r := begin(t, s, jobOf("", "http://a.example/"), series.Moment{Now: monday})
@@ -73,8 +74,8 @@ func TestSeedsThatAreDamagedAreNotCompared(t *testing.T) {
 	}
 }
 
-// A continued snapshot goes on with the snapshot before that it began with, even if a later one
-// has ended since. If that was removed, it is the newest that is over.
+// A continued snapshot keeps the previous snapshot with which it was begun, even if a later one
+// has ended since. If that was removed, the newest one that is over takes its place.
 func TestAContinuedSnapshotKeepsTheOneBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: t.TempDir()}
@@ -108,13 +109,14 @@ func TestAContinuedSnapshotKeepsTheOneBefore(t *testing.T) {
 	})
 }
 
-// revisited makes two snapshots of the same pages, and returns the second.
+// revisited makes two snapshots of the same pages, and returns the second. Its records refer to
+// the first.
 func revisited(t *testing.T) (last series.Snapshot) {
 	t.Helper()
 	s := series.Series{Dir: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
 		job := jobOf("", "http://a.example/")
-		job.Options.Output = nil // the default
+		job.Options.Output = nil // nil: the outputs are the default ones
 		for range 2 {
 			r := begin(t, s, job, series.Moment{Now: time.Now()})
 			opts := *job.Options
@@ -128,7 +130,7 @@ func revisited(t *testing.T) (last series.Snapshot) {
 	return last
 }
 
-// An index, or a record of the archive, that cannot be read is an error.
+// If the index or a record of the archive cannot be read, RefersBehind fails.
 func TestRevisitsThatCannotBeRead(t *testing.T) {
 	r := revisited(t)
 	path := filepath.Join(r.Dir, store.IndexFile)
@@ -136,7 +138,7 @@ func TestRevisitsThatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var revisit, other []byte // the offset of a record is after its name
+	var revisit, other []byte // the offset of a record is the last part of its line
 	offset := func(line []byte) []byte {
 		_, rest, _ := bytes.Cut(line, []byte(`"offset":`))
 		is, _, _ := bytes.Cut(rest, []byte(`,`))
@@ -168,7 +170,7 @@ func TestRevisitsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// A snapshot that a process has open is running, and has begun.
+// State says that a snapshot is running, and has begun, while a process has it open.
 func TestASnapshotThatIsRunning(t *testing.T) {
 	r := begin(t, series.Series{Dir: t.TempDir()}, jobOf("", "http://a.example/"), series.Moment{Now: monday})
 	db, err := store.Open(r.Dir, store.Options{})

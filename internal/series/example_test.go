@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/series"
 )
 
-// ofATest replaces the t of a test in an example.
+// An ofATest makes a testing.TB for functions that need one, in an example.
 type ofATest struct {
 	testing.TB
 	end func()
@@ -23,11 +23,11 @@ type ofATest struct {
 func (*ofATest) Helper()            {}
 func (t *ofATest) Cleanup(f func()) { t.end = f }
 
-// A program that crawls every week makes a snapshot each time. If it is called again after a
-// kill, it continues the snapshot that did not end.
+// Crawl every week, and make a snapshot each time. If the program is called again after a kill,
+// it continues the snapshot that is not over.
 func ExampleSeries_Begin() {
 	t := &ofATest{}
-	web := crawltest.New(t) // simulates the internet
+	web := crawltest.New(t) // a web in memory
 	defer t.end()
 	web.Site("http://a.example").Addr("127.0.0.1").Page("/", "<title>News</title>")
 	dir, err := os.MkdirTemp("", "weekly")
@@ -40,7 +40,7 @@ func ExampleSeries_Begin() {
 		opts := crawler.Options{
 			Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
 			Seeds:    []string{"http://a.example/"},
-			Wire:     crawler.Wire{Network: web, AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // outside of testing/synctest
+			Wire:     crawler.Wire{Network: web, AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // no delay, because the example does not run in virtual time
 		}
 		run, err := series.Series{Dir: dir}.Begin(series.Job{Options: &opts}, series.Moment{Now: now})
 		if err != nil {

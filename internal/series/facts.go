@@ -18,20 +18,20 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Files of a snapshot that describe the job that made it. They are written before the first
-// request of the snapshot, and do not change.
+// The files of a snapshot that describe the job that made it. They are written before the first
+// request of the snapshot, and never change.
 const (
-	SeedsFile = "seeds.txt"     // the seeds, one on each line, with their tags
-	JobFile   = "job.yaml"      // the job file as it was when the snapshot was made
-	FactsFile = "snapshot.json" // the Facts of the snapshot
+	SeedsFile = "seeds.txt"     // the seeds, one per line, with their tags
+	JobFile   = "job.yaml"      // the job file when the snapshot was made
+	FactsFile = "snapshot.json" // the Facts of the snapshot, as JSON
 )
 
-// Facts describe the beginning of a snapshot. The names of its fields never change.
+// Facts describe how a snapshot was begun. The names of its fields never change.
 type Facts struct {
-	Version  int               `json:"version"`            // version of these fields: 1
-	Due      time.Time         `json:"due"`                // time of the run in the schedule, and the name of the snapshot
-	Began    time.Time         `json:"began"`              // when the snapshot was made; all answers in older snapshots were requested earlier
-	Previous string            `json:"previous,omitempty"` // name of the newest earlier snapshot that was over
+	Version  int               `json:"version"`            // version of this format: 1
+	Due      time.Time         `json:"due"`                // time of the run in the schedule, from which the snapshot has its name
+	Began    time.Time         `json:"began"`              // when the snapshot was made; all answers in older snapshots were requested before this time
+	Previous string            `json:"previous,omitempty"` // name of the previous snapshot: the newest one that was over
 	Seeds    int               `json:"seeds"`
 	SeedsSum string            `json:"seeds_sha256"`
 	JobSum   string            `json:"job_sha256"`
@@ -39,17 +39,17 @@ type Facts struct {
 	Changed  *Changed          `json:"changed,omitempty"`
 }
 
-// A Changed says how a job differs from the job that made an earlier snapshot.
+// A Changed says how a job differs from the job that has made an earlier snapshot.
 type Changed struct {
 	Since        string   `json:"since"` // name of the earlier snapshot
 	Settings     []Change `json:"settings,omitempty"`
 	SeedsAdded   int      `json:"seeds_added,omitempty"`
 	SeedsRemoved int      `json:"seeds_removed,omitempty"`
-	File         bool     `json:"file,omitempty"` // the bytes of the two job files differ
+	File         bool     `json:"file,omitempty"` // the two job files have different contents
 }
 
-// A Change is a setting that differs from that of the earlier job, with its old and new value
-// in words.
+// A Change is a setting that differs from the earlier job, with its old and its new value in
+// words.
 type Change struct {
 	Setting string      `json:"setting"`
 	Was     string      `json:"was"`
@@ -57,14 +57,14 @@ type Change struct {
 	Way     setting.Way `json:"way"`
 }
 
-// any reports whether something has changed.
+// any reports whether there is any difference.
 func (c *Changed) any() bool {
 	return c.File || c.SeedsAdded > 0 || c.SeedsRemoved > 0 || len(c.Settings) > 0
 }
 
-// ReadFacts reads the facts of a snapshot. If the snapshot has none because it was not made by
-// a series, the error is fs.ErrNotExist. If the file is not as it was written, the error is a
-// *store.DamagedError.
+// ReadFacts reads the facts of a snapshot. The error is fs.ErrNotExist if the snapshot has
+// none, because Begin has not made it. It is a *store.DamagedError if the file is not as it was
+// written.
 func (n Snapshot) ReadFacts() (f Facts, err error) {
 	path := filepath.Join(n.Dir, FactsFile)
 	raw, err := readRegular(path)
@@ -77,8 +77,8 @@ func (n Snapshot) ReadFacts() (f Facts, err error) {
 	return f, nil
 }
 
-// readRegular reads a file. If path is not a regular file, the error is a
-// *store.DamagedError, because reading a named pipe could block for ever.
+// readRegular reads a file. It returns a *store.DamagedError if path is not a regular file,
+// because reading a named pipe could block forever.
 func readRegular(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -90,8 +90,8 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// ReadSeeds reads the seeds with which a snapshot was made. The errors are those of ReadFacts,
-// also for the file of the seeds.
+// ReadSeeds reads the seeds with which a snapshot was made. It fails with the errors of
+// ReadFacts, also about the file of the seeds.
 func (n Snapshot) ReadSeeds() ([]string, error) {
 	facts, err := n.ReadFacts()
 	if err != nil {
@@ -116,8 +116,8 @@ func (n Snapshot) ReadSeeds() ([]string, error) {
 }
 
 // Check compares the files that describe the job of a snapshot with each other. It returns an
-// error for each file that is not as it was written. For a crawl that was not made by a series
-// it returns no errors.
+// error for each file that is not as it was written. It returns none for a crawl that Begin has
+// not made.
 func (n Snapshot) Check() (wrong []*store.DamagedError) {
 	facts, err := n.ReadFacts()
 	var damaged *store.DamagedError
@@ -144,8 +144,8 @@ func (n Snapshot) Check() (wrong []*store.DamagedError) {
 	return wrong
 }
 
-// facts returns the Facts of a snapshot of the job j. due is the time of the run in the
-// schedule, now is the current time.
+// facts returns the Facts of a snapshot that j makes now. due is the time of the run in the
+// schedule.
 func (j Job) facts(due, now time.Time) Facts {
 	f := Facts{
 		Version: 1, Due: due, Began: now.UTC(), Seeds: len(j.Options.Seeds),
@@ -159,9 +159,9 @@ func (j Job) facts(due, now time.Time) Facts {
 	return f
 }
 
-// changed returns how j differs from the job that made the snapshot before. The parameter now
-// has the facts of j. changed returns nil if the two jobs are the same, or if the facts of the
-// snapshot cannot be read.
+// changed returns how j differs from the job that has made the snapshot before. now has the
+// facts of j. It returns nil if the jobs are the same, or if the facts of the snapshot cannot
+// be read.
 func (j Job) changed(now Facts, before Snapshot) *Changed {
 	was, err := before.ReadFacts()
 	if err != nil {
@@ -182,7 +182,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 	if was.SeedsSum != now.SeedsSum {
 		seeds, err := before.ReadSeeds()
 		if err != nil {
-			return c // the seeds of the snapshot are unknown
+			return c // leave out the seeds, because those of the snapshot are not known
 		}
 		c.SeedsAdded, c.SeedsRemoved = lacking(seeds, j.Options.Seeds), lacking(j.Options.Seeds, seeds)
 	}
@@ -192,7 +192,7 @@ func (j Job) changed(now Facts, before Snapshot) *Changed {
 	return c
 }
 
-// lacking returns how many different elements of the second list are missing in the first.
+// lacking returns how many different elements of the slice of are not in list.
 func lacking(list, of []string) (n int) {
 	known := make(map[string]bool, len(list))
 	for _, text := range list {

@@ -14,16 +14,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/outfile"
 )
 
-// LockFile is the name of a file in a series. The process that makes a snapshot locks it. The
-// file stays after the lock is released, and means something only while it is locked. If the
+// LockFile is the name of a file in a series. The process that makes a snapshot holds a lock on
+// it. The file stays after that, so only the lock says that the series is in use. If the
 // process is killed, the system releases the lock.
 const LockFile = "series.lock"
 
 // An InUseError says that another process makes a snapshot of the series in Dir.
 type InUseError struct {
 	Dir   string
-	PID   int       // process id; 0 if unknown
-	Since time.Time // when the process took the lock; zero if unknown
+	PID   int       // process id; 0: not known
+	Since time.Time // when the process took the lock; zero: not known
 }
 
 func (e *InUseError) Error() string {
@@ -40,16 +40,16 @@ type holder struct {
 	Started time.Time `json:"started"`
 }
 
-// A lock is a LockFile that this process holds.
+// A lock is the LockFile of a series, on which this process holds a lock.
 type lock struct {
 	file    *os.File
-	was     []byte // content of the file before it was locked
-	made    bool   // the file did not exist before
-	madeDir bool   // the directory of the series did not exist before
+	was     []byte // content of the file before this process has locked it
+	made    bool   // the file did not exist before, so undo removes it
+	madeDir bool   // the directory of the series did not exist before, so undo removes it
 }
 
-// lock locks the series for this process, until l.file is closed. It makes the directory if it
-// does not exist. If another process has the series, the error is an *InUseError.
+// lock locks the series for this process, until l.file is closed. It makes the directory if
+// that does not exist. If another process holds the lock, it returns an *InUseError.
 func (s Series) lock(now time.Time) (l *lock, err error) {
 	l = &lock{}
 	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func (s Series) lock(now time.Time) (l *lock, err error) {
 		if l.named(path) {
 			break
 		}
-		l.file.Close() // before the lock was taken, another process has removed the file (see Undo): try again
+		l.file.Close() // try again, because another process has removed the file before this one took the lock (see Undo)
 	}
 	if l.was, err = io.ReadAll(l.file); err == nil {
 		err = note(l.file, holder{os.Getpid(), now.UTC().Truncate(time.Second)})
@@ -85,7 +85,8 @@ func (s Series) lock(now time.Time) (l *lock, err error) {
 	return l, nil
 }
 
-// named reports whether path is still the name of the locked file.
+// named reports whether path is still the name of the locked file, so that no other process has
+// removed it.
 func (l *lock) named(path string) bool {
 	is, err := l.file.Stat()
 	now, err2 := os.Stat(path)
@@ -97,7 +98,7 @@ func (l *lock) named(path string) bool {
 func (l *lock) undo() (err error) {
 	path := l.file.Name()
 	if l.made && runtime.GOOS != "windows" { // Windows does not remove open files
-		err = os.Remove(path) // the lock is still held, so that no other process can take it before the name is removed
+		err = os.Remove(path) // remove the name while the lock is held, so that no other process can take the lock first
 	} else if err = l.file.Truncate(0); err == nil {
 		_, err = l.file.WriteAt(l.was, 0)
 	}
@@ -108,7 +109,7 @@ func (l *lock) undo() (err error) {
 	return err
 }
 
-// Free returns an *InUseError if a process makes a snapshot. Otherwise it returns nil.
+// Free returns an *InUseError if a process is making a snapshot. Otherwise it returns nil.
 func (s Series) Free() error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, LockFile), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -128,7 +129,7 @@ func (s Series) Free() error {
 	return err
 }
 
-// inUse returns the error for a locked file, with the process that the file names.
+// inUse returns the *InUseError for a locked file, with the process that the file names.
 func (s Series) inUse(f *os.File) error {
 	var by holder
 	if json.NewDecoder(f).Decode(&by) != nil {
@@ -137,7 +138,7 @@ func (s Series) inUse(f *os.File) error {
 	return &InUseError{s.Dir, by.PID, by.Started}
 }
 
-// note writes into f which process holds it.
+// note writes the holder of the lock into f.
 func note(f *os.File, by holder) error {
 	raw, err := json.Marshal(by)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // MissedFile is the name of the file in a series that lists the runs that did not happen. Each
-// line has one JSON object.
+// line is a JSON object.
 const MissedFile = "missed.jsonl"
 
-// Reasons why a run did not happen.
+// The reasons why a run did not happen.
 const (
 	WhyOff     = "off"     // no scheduler was running at its time
-	WhyOverlap = "overlap" // the run before it was still running
+	WhyOverlap = "overlap" // the previous run was still running
 	WhyFailed  = "failed"  // the run could not begin, for example because of a mistake in the job file
 )
 
@@ -29,8 +29,8 @@ type Missed struct {
 	Noted time.Time `json:"noted"`
 }
 
-// A missedLine is a line of MissedFile: a missed run, or the time when a scheduler began to run
-// the series.
+// A missedLine is a line of MissedFile: a missed run, or the time at which a scheduler began to
+// run the series.
 type missedLine struct {
 	Since time.Time `json:"since,omitzero"`
 	Due   time.Time `json:"due,omitzero"`
@@ -39,8 +39,8 @@ type missedLine struct {
 }
 
 // Missed returns the runs that did not happen, each once, in the order in which they were
-// recorded. since is when a scheduler began to run the series; it is zero if none has. If a
-// line is incomplete because of a kill or a power cut, Missed ignores it.
+// recorded. since is when a scheduler began to run the series; it is zero if none has. Missed
+// ignores incomplete lines, which a kill or a power cut may leave.
 func (s Series) Missed() (all []Missed, since time.Time, err error) {
 	raw, err := os.ReadFile(filepath.Join(s.Dir, MissedFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -68,8 +68,8 @@ func readMissed(raw []byte) (all []Missed, since time.Time) {
 	return all, since
 }
 
-// NoteMissed records runs that did not happen, except the runs that are already recorded. The
-// records are on disk when it returns.
+// NoteMissed records runs that did not happen. It ignores runs that are already recorded. When
+// it returns, the records are on disk.
 func (s Series) NoteMissed(runs ...Missed) error {
 	return s.appendMissed(func(known []Missed, _ time.Time) (lines []missedLine) {
 		noted := map[int64]bool{}
@@ -86,9 +86,9 @@ func (s Series) NoteMissed(runs ...Missed) error {
 	})
 }
 
-// NoteSince records that a scheduler runs the series from now on, unless this was recorded
-// before. Without this record, a first run that did not happen because the scheduler was killed
-// would not count as missed.
+// NoteSince records that a scheduler runs the series from now on. It does nothing if this was
+// recorded before. Without this record, a first run that did not happen because the scheduler
+// was killed would not count as missed.
 func (s Series) NoteSince(now time.Time) error {
 	return s.appendMissed(func(_ []Missed, since time.Time) []missedLine {
 		if !since.IsZero() {
@@ -98,14 +98,14 @@ func (s Series) NoteSince(now time.Time) error {
 	})
 }
 
-// appendMissed calls the function lines with what the file has, and adds the lines that it
-// returns to the file, in one write. No other process can add lines meanwhile.
+// appendMissed calls lines with the contents of the file, and appends the lines that it
+// returns, in one write. Meanwhile no other process can append lines.
 func (s Series) appendMissed(lines func(known []Missed, since time.Time) []missedLine) error {
 	f, err := os.OpenFile(filepath.Join(s.Dir, MissedFile), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // the data is synced before, so an error of Close does not matter
+	defer f.Close() // ignore the error of Close, because the data is already synced
 	if err := waitLock(f); err != nil {
 		return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
 	}
@@ -115,7 +115,7 @@ func (s Series) appendMissed(lines func(known []Missed, since time.Time) []misse
 	}
 	var text bytes.Buffer
 	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
-		text.WriteByte('\n') // ends a line that a kill has left incomplete
+		text.WriteByte('\n') // end a line that a kill has left incomplete
 	}
 	out := json.NewEncoder(&text)
 	added := lines(readMissed(raw))

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Check names each file that is not what was written, and only that file, for any kind of file.
-// It does not wait for a writer of a named pipe.
+// Check names each file that is not as it was written, and no other file, for any kind of file.
+// It does not wait for the writer of a named pipe.
 func TestCheckOfASnapshotWithOddFiles(t *testing.T) {
 	odd := map[string]struct {
 		make func(path string) error
@@ -38,7 +38,7 @@ func TestCheckOfASnapshotWithOddFiles(t *testing.T) {
 			}
 			wrong := series.Snapshot{Dir: filepath.Join(s, dir)}.Check()
 			if file == series.FactsFile && odd.want == "no such file" {
-				if wrong != nil { // it is a crawl that was not made by a series
+				if wrong != nil { // without this file, the crawl is one that Begin has not made
 					t.Errorf("%s in the place of %s: %v", name, file, wrong)
 				}
 				continue

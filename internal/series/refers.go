@@ -16,15 +16,15 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// mostRevisits is how many records of a snapshot RefersBehind reads. That is enough, because
-// the bodies of unchanged pages are in the oldest snapshot: if one record refers to an old
-// snapshot, most do.
+// mostRevisits is how many revisit records of a snapshot RefersBehind reads. That is enough:
+// the bodies of unchanged pages are all in the oldest snapshot, so if one record refers to an
+// old snapshot, most do.
 const mostRevisits = 1000
 
-// RefersBehind reports whether the archive of a snapshot has records without a body of their
-// own that refer to an answer from before the given time. Such records lose their bodies if the
-// snapshot with that answer is removed. RefersBehind reads only the first mostRevisits records
-// of this kind. It returns false if there is no archive.
+// RefersBehind reports whether the archive of a snapshot has revisit records that refer to an
+// answer from before the given time. They lose their bodies if the snapshot with that answer is
+// removed. RefersBehind reads only the first mostRevisits of them. It returns false if there is
+// no archive.
 func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	index, err := os.Open(filepath.Join(n.Dir, store.IndexFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 		}
 		e, err := cdxj.Parse(string(bytes.TrimSpace(line)))
 		if err != nil || e.MIME != "warc/revisit" {
-			continue // crawl verify reports damaged lines
+			continue // skip a damaged line, because crawl verify reports it
 		}
 		looked++
 		switch of, err := n.original(e); {
@@ -61,7 +61,7 @@ func (n Snapshot) RefersBehind(before time.Time) (bool, error) {
 	return false, nil
 }
 
-// original returns when the answer to which a revisit record refers was requested.
+// original returns the time of the answer to which a revisit record refers.
 func (n Snapshot) original(e *cdxj.Entry) (time.Time, error) {
 	file, err := store.OpenArchive(filepath.Join(n.Dir, store.ArchiveDir, filepath.Base(e.Filename)))
 	if err != nil {

@@ -14,13 +14,13 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A snapshot whose pages have not changed needs the snapshot with their bodies, even if there
-// are others between the two.
+// A snapshot with unchanged pages needs the snapshot that has their bodies, even if other
+// snapshots are between the two.
 func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := series.Series{Dir: t.TempDir()}
 		job := jobOf("", "http://a.example/")
-		job.Options.Output = nil // the usual
+		job.Options.Output = nil // nil: the outputs are the default ones
 		var made []*series.Run
 		for range 3 {
 			r := begin(t, s, job, series.Moment{Now: time.Now()})
@@ -41,7 +41,7 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 				}
 			}
 		}
-		// As many records as are read, and then one that cannot be read.
+		// A line after the first mostRevisits is not read, so it may be damaged.
 		indexFile := filepath.Join(made[2].Dir, store.IndexFile)
 		index, err := os.ReadFile(indexFile)
 		if err != nil {
@@ -62,7 +62,7 @@ func TestASnapshotTellsWhetherItNeedsOlderOnes(t *testing.T) {
 				t.Errorf("after %d records: %v, %v", n, refers, err)
 			}
 		}
-		// A damaged line is left to crawl verify.
+		// Skip a damaged line, because crawl verify reports it.
 		if err := os.WriteFile(indexFile, []byte("a line with warc/revisit\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ const (
 type Series struct {
 	Dir string
 
-	syncing func(path string) error // for tests: called before each sync; if it returns an error, the sync fails with that error; may be nil
+	syncing func(path string) error // called before each sync, in tests; an error of it makes the sync fail; nil: not called
 }
 
 // sync syncs a file or a directory.
@@ -42,14 +42,14 @@ func (s Series) syncDir(path string) error {
 // A Snapshot is one crawl of a series.
 type Snapshot struct {
 	Dir   string
-	Start time.Time // the time in its name, in UTC and whole seconds: that of its run in the schedule, or when the run began
+	Start time.Time // time in the name of the snapshot, in UTC and whole seconds: the time of its run in the schedule, or when the run began
 }
 
-// ErrNoSeries is the error for a directory without snapshots.
+// ErrNoSeries is returned for a directory without snapshots.
 var ErrNoSeries = errors.New("there is no snapshot in it")
 
-// Open opens the series in a directory. The error is ErrNoSeries if the directory has no
-// snapshot, or an error of the system if the directory cannot be read.
+// Open opens the series in a directory. It returns ErrNoSeries if the directory has no
+// snapshot, or an error of the file system if the directory cannot be read.
 func Open(dir string) (Series, error) {
 	s := Series{Dir: dir}
 	snapshots, err := s.Snapshots()
@@ -62,10 +62,10 @@ func Open(dir string) (Series, error) {
 	return s, nil
 }
 
-// Snapshots returns the snapshots, the oldest first. It ignores files, and directories without
-// the name of a snapshot. A directory that does not exist has no snapshots.
+// Snapshots returns the snapshots, beginning with the oldest. It ignores files, and directories
+// with other names. A directory that does not exist has no snapshots.
 func (s Series) Snapshots() ([]Snapshot, error) {
-	entries, err := os.ReadDir(s.Dir) // sorted by name, and so by time
+	entries, err := os.ReadDir(s.Dir) // the names are sorted, and so the times
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -78,14 +78,14 @@ func (s Series) Snapshots() ([]Snapshot, error) {
 	return all, nil
 }
 
-// SnapshotName returns the name of the snapshot whose Start is start. The name has whole
-// seconds in UTC, so that names sort as times do.
+// SnapshotName returns the name of the snapshot with the given Start. The name has whole
+// seconds in UTC, so sorting the names sorts the times.
 func SnapshotName(start time.Time) string {
 	return start.UTC().Format(stampLayout) + snapshotEnd
 }
 
-// ParseSnapshotName returns the Start of the snapshot with the given name. If SnapshotName
-// never makes such a name, ok is false.
+// ParseSnapshotName returns the Start of the snapshot with the given name. ok is false if name
+// is not a result of SnapshotName.
 func ParseSnapshotName(name string) (start time.Time, ok bool) {
 	stamp, found := strings.CutSuffix(name, snapshotEnd)
 	start, err := time.Parse(stampLayout, stamp)

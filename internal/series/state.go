@@ -11,15 +11,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A State says whether a snapshot was begun, is running, or is over.
+// A State says whether a snapshot has begun, is running, or is over.
 type State struct {
-	Over    bool           // its crawl has ended by itself, so no run continues it
+	Over    bool           // the crawl has ended by itself, so no run continues it
 	Running bool           // a process is running the crawl
-	Begun   bool           // a run of the crawl has begun; if false, only the directory was made
-	Status  crawler.Status // status of the last run, if Begun and not Running
+	Begun   bool           // a run of the crawl has begun; otherwise only the directory was made
+	Status  crawler.Status // status of the last run; set if Begun is true and Running is false
 }
 
-// Ended returns when the snapshot ended, or the zero time if it has not.
+// Ended returns when the snapshot ended. It returns the zero time if it has not.
 func (s State) Ended() time.Time {
 	if !s.Over {
 		return time.Time{}
@@ -28,14 +28,14 @@ func (s State) Ended() time.Time {
 }
 
 // overBy has the ends of a run after which a snapshot is over: nothing is left that can be
-// fetched now, or a limit of the job was reached. A limit counts for each snapshot separately.
+// fetched now, or a limit of the job was reached. Each snapshot has these limits for itself.
 var overBy = map[crawler.End]bool{
 	crawler.EndDone: true, crawler.EndUnasked: true, crawler.EndPatience: true, crawler.EndLimit: true, crawler.EndTime: true,
 }
 
 // State returns the state of the snapshot, and changes nothing. A snapshot is not over if its
-// last run was stopped, was killed, or has failed. The errors are those of crawler.ReadStatus.
-// But if the crawl is running or has not begun, that is not an error: the State says so.
+// last run was stopped, was killed, or has failed. State fails with the errors of
+// crawler.ReadStatus, except if the crawl is running or has not begun.
 func (n Snapshot) State() (State, error) {
 	if _, err := os.Stat(filepath.Join(n.Dir, store.StateFile)); errors.Is(err, fs.ErrNotExist) {
 		return State{}, nil
@@ -54,7 +54,7 @@ func (n Snapshot) State() (State, error) {
 }
 
 // LastOver returns the newest of the given snapshots that is over. It skips snapshots that
-// cannot be read. If none is left, ok is false.
+// cannot be read. ok is false if no snapshot is over.
 func LastOver(snapshots []Snapshot) (last Snapshot, ok bool) {
 	for i := len(snapshots) - 1; i >= 0; i-- {
 		if state, err := snapshots[i].State(); err == nil && state.Over {

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// Each file of a snapshot is on disk before the snapshot gets its name. The names are on disk
-// before Begin returns. A disk that fails leaves no incomplete snapshot.
+// Each file of a snapshot is on disk before the snapshot gets its name, and the names are on
+// disk before Begin returns. If the disk fails, no incomplete snapshot is left.
 func TestASnapshotIsSyncedBeforeItHasItsName(t *testing.T) {
 	job := Job{File: []byte("a: b"), Options: &crawler.Options{Seeds: []string{"http://a.example/"}}}
 	at := Moment{Now: time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)}
@@ -59,7 +59,7 @@ func TestASnapshotIsSyncedBeforeItHasItsName(t *testing.T) {
 
 var errDisk = errors.New("the disk fails")
 
-// failingAt returns a series that cannot sync one name.
+// failingAt returns a series that cannot sync the file or directory with this name.
 func failingAt(t *testing.T, name string) Series {
 	return Series{Dir: filepath.Join(t.TempDir(), "weekly"), syncing: func(path string) error {
 		if filepath.Base(path) == name {
@@ -69,7 +69,7 @@ func failingAt(t *testing.T, name string) Series {
 	}}
 }
 
-// If a run cannot begin, and cannot be undone, both errors are returned.
+// If Begin fails and cannot undo what it has done, it returns both errors.
 func TestABeginningThatCannotBeUndone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no open file is removed")
@@ -82,7 +82,7 @@ func TestABeginningThatCannotBeUndone(t *testing.T) {
 	}
 }
 
-// A missed run that is not on disk is not recorded.
+// If a missed run cannot be synced, NoteMissed fails.
 func TestMissedRunsAreSynced(t *testing.T) {
 	for _, name := range []string{MissedFile, "weekly"} {
 		s := failingAt(t, name)
@@ -95,7 +95,8 @@ func TestMissedRunsAreSynced(t *testing.T) {
 	}
 }
 
-// A lock counts only if the name of its file still leads to it.
+// named returns true only for the path of the locked file. It returns false for the path of
+// another file, for a missing path, and after the file was closed.
 func TestALockHasItsName(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -120,7 +121,7 @@ func TestALockHasItsName(t *testing.T) {
 	}
 }
 
-// The reasons of missed runs are never renamed.
+// The names of the reasons for missed runs never change.
 func TestReasonsOfMissedRunsKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	if got := [...]string{WhyOff, WhyOverlap, WhyFailed}; got != [...]string{"off", "overlap", "failed"} {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// tryLock locks f until it is closed. It returns false if another process, or another open file
-// of this process, has the lock.
+// tryLock locks f until it is closed. taken is false if another process, or another open file
+// of this process, holds the lock.
 func tryLock(f *os.File) (taken bool, err error) {
 	switch err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
@@ -20,7 +20,7 @@ func tryLock(f *os.File) (taken bool, err error) {
 	return true, nil
 }
 
-// waitLock waits for the lock on f, which is held until f is closed.
+// waitLock waits until it can lock f. The lock is held until f is closed.
 func waitLock(f *os.File) error { return flock(f, syscall.LOCK_EX) }
 
 func flock(f *os.File, how int) error {

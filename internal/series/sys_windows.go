@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock locks f until it is closed. It returns false if another process, or another open file
-// of this process, has the lock.
+// tryLock locks f until it is closed. taken is false if another process, or another open file
+// of this process, holds the lock.
 func tryLock(f *os.File) (taken bool, err error) {
 	err = lockLast(f, windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) || errors.Is(err, windows.ERROR_IO_PENDING) {
@@ -18,11 +18,11 @@ func tryLock(f *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// waitLock waits for the lock on f, which is held until f is closed.
+// waitLock waits until it can lock f. The lock is held until f is closed.
 func waitLock(f *os.File) error { return lockLast(f, windows.LOCKFILE_EXCLUSIVE_LOCK) }
 
-// lockLast locks one byte at the last possible offset of a file, so that others can still read
-// its content.
+// lockLast locks one byte at the largest possible offset, so that others can still read the
+// content of the file.
 func lockLast(f *os.File, how uint32) error {
 	var at windows.Overlapped
 	at.Offset, at.OffsetHigh = math.MaxUint32, math.MaxUint32

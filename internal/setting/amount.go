@@ -12,17 +12,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An Amount is the value of a numeric option, which has a field of crawler.Options and a text.
-// In the text 0 means none: no limit or no pause. In the field 0 means the default. If the
-// default is not none, a negative number in the field means none.
+// An Amount is the value of a numeric option, which has a field of crawler.Options and a text
+// form. In the text, 0 means "none": no limit or no pause. In the field, 0 means the default,
+// and a negative number means "none" if the default is not "none".
 type Amount[T ~int | ~int64 | ~float64] struct {
 	to    *T
 	usual T
-	least T // least value of a number; 0: there is no least value, and the text 0 (none) is allowed
+	least T // least allowed number; 0: any number is allowed, and the text 0 ("none")
 	notation[T]
 }
 
-// A notation parses and formats numbers.
+// A notation parses and formats numbers of one kind.
 type notation[T any] struct {
 	name  string
 	parse func(string) (T, error)
@@ -37,29 +37,29 @@ var (
 	sizes     = notation[int64]{"size", parseSize, tellSize}
 )
 
-// Fraction returns the Amount of the option to, a number that need not be whole. usual is its
-// default, and least is its least value, as in Amount.
+// Fraction returns the Amount of an option that need not be a whole number. to is its field,
+// usual its default, and least its least allowed value; 0: any value is allowed.
 func Fraction(to *float64, usual, least float64) Amount[float64] {
 	return Amount[float64]{to, usual, least, fractions}
 }
 
-// Count returns the Amount of a whole number.
+// Count returns the Amount of a whole number. The arguments are as in Fraction.
 func Count(to *int, usual, least int) Amount[int] { return Amount[int]{to, usual, least, numbers} }
 
-// Span returns the Amount of a duration.
+// Span returns the Amount of a duration. The arguments are as in Fraction.
 func Span(to *time.Duration, usual, least time.Duration) Amount[time.Duration] {
 	return Amount[time.Duration]{to, usual, least, spans}
 }
 
-// Wait is like Span, but the duration may be without limit.
+// Wait is like Span for a duration that may also be unlimited.
 func Wait(to *time.Duration, usual time.Duration) Amount[time.Duration] {
 	return Amount[time.Duration]{to, usual, 0, waits}
 }
 
-// Size returns the Amount of a number of bytes.
+// Size returns the Amount of a number of bytes. The arguments are as in Fraction.
 func Size(to *int64, usual, least int64) Amount[int64] { return Amount[int64]{to, usual, least, sizes} }
 
-// Type names the kind of number.
+// Type returns the name of the kind of number.
 func (a Amount[T]) Type() string { return a.name }
 
 // String implements flag.Value.
@@ -99,7 +99,7 @@ func (a Amount[T]) read(text string) (T, error) {
 	return n, err
 }
 
-// Measure returns the number in text, or +Inf if it is 0, which means none.
+// Measure returns the number in text. If it is 0, which means "none", Measure returns +Inf.
 func (a Amount[T]) Measure(text string) (float64, error) {
 	n, err := a.read(text)
 	if n == 0 {
@@ -108,8 +108,8 @@ func (a Amount[T]) Measure(text string) (float64, error) {
 	return float64(n), err
 }
 
-// Fill replaces 0 in the field by the default. It returns what is wrong with the value of the
-// field, or "" if it is valid.
+// Fill replaces 0 in the field by the default. It returns what is wrong with the value, or ""
+// if it is valid.
 func (a Amount[T]) Fill() (wrong string) {
 	if *a.to == 0 {
 		*a.to = a.usual
@@ -123,9 +123,9 @@ func (a Amount[T]) Fill() (wrong string) {
 	return ""
 }
 
-// BelowNone returns what is wrong with a number for which -1 means none, or "" if it is valid.
-// Other negative numbers are not valid: they come from a wrong calculation, and if they meant
-// none, a pause or a limit would be lost.
+// BelowNone returns what is wrong with a number for which -1 means "none", or "" if it is
+// valid. Other negative numbers are invalid, because they come from a wrong calculation: if
+// they also meant "none", a pause or a limit would be lost by mistake.
 func BelowNone[T ~int | ~int64 | ~float64](n T) (wrong string) {
 	if n < 0 && n != -1 {
 		return fmt.Sprintf("is %v: the only negative value allowed is -1, for none", n)
@@ -166,7 +166,7 @@ func parseSpan(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is no duration: write it as 500ms, 10s or 1h30m", text)
 }
 
-// tellSpan formats a duration as Duration.String does, but omits zero seconds and minutes at
+// tellSpan formats a duration like Duration.String, but leaves out zero seconds and minutes at
 // the end.
 func tellSpan(d time.Duration) string {
 	text := d.String()
@@ -200,8 +200,8 @@ type unit struct {
 	bytes int64
 }
 
-// units are the units of sizes. A size is printed in the first unit that divides it
-// without a remainder.
+// units has the units of sizes. A size is written in the first unit that divides it without a
+// remainder.
 var units = []unit{
 	{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"KB", 1e3}, {"B", 1}, {"", 1},
 }

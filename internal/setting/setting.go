@@ -1,6 +1,6 @@
-// Package setting describes one setting of a crawl: its name, its value as text, the heading
-// under which it is listed, and what happens if it is changed when a crawl is resumed. The
-// method Settings of crawler.Options makes the settings.
+// Package setting describes the settings of a crawl: the name of each, its value as text, the
+// heading under which it is listed, and what happens if it is changed when a crawl is resumed.
+// The method Settings of crawler.Options makes the settings.
 package setting
 
 import (
@@ -9,21 +9,21 @@ import (
 	"strconv"
 )
 
-// A Setting is an option of a crawl that has a name and a value as text. Settings are used for
-// flags and their help, for finding the differences between runs, and for the documentation.
+// A Setting is an option of a crawl that has a name and a text form. Settings are used for
+// flags and their help, for comparing runs, and for the documentation.
 //
 // It is a flag.Value for package flag, and a Value for spf13/pflag. Set refuses invalid values;
 // if the setting is a list, Set adds to it. String never returns a secret.
 type Setting struct {
-	Name     string     // such as max-host-pages
-	Field    string     // field of crawler.Options; empty if the setting has none
-	Group    Group      // the heading under which the setting is listed
-	Unit     string     // unit of a number
+	Name     string     // the name, such as max-host-pages
+	Field    string     // field of crawler.Options; empty: it has none
+	Group    Group      // heading under which the setting is listed
+	Unit     string     // unit, if the value is a number
 	Help     string     // a short description
 	Larger   Way        // what it means for sites if the value becomes larger, or changes to a word later in Choices
-	Resume   Effect     // what happens if the value differs from that of the last run
-	CodeOnly bool       // only Go programs can set it, not the command line
-	Value    flag.Value // the field of crawler.Options that String reads and Set changes
+	Resume   Effect     // what happens if the value differs from the last run when a crawl is resumed
+	CodeOnly bool       // only Go programs can change it, not the command line
+	Value    flag.Value // the value in crawler.Options, which String reads and Set changes
 }
 
 // A Group is a heading under which settings are listed.
@@ -42,17 +42,17 @@ const (
 // A Way says what a change of a value means for sites.
 type Way string
 
-// The ways.
+// The values of Way.
 const (
-	Tighter Way = "tighter" // fewer requests to sites
-	Wider   Way = "wider"   // more requests to sites
-	Other   Way = "other"   // neither, or unknown
+	Tighter Way = "tighter" // sites get fewer requests
+	Wider   Way = "wider"   // sites may get more requests
+	Other   Way = "other"   // neither tighter nor wider, or not known
 )
 
-// An Effect says what happens if a setting differs from that of the last run of the crawl.
+// An Effect says what happens if a setting differs from the last run when a crawl is resumed.
 type Effect string
 
-// The effects.
+// The values of Effect.
 const (
 	FromNowOn Effect = "applies from now on, also to queued URLs"
 	SortsURLs Effect = "queued URLs that are no longer wanted are put aside, and queued again when they are wanted; refused links come back with a rescan"
@@ -61,7 +61,7 @@ const (
 	ThisRun   Effect = "applies to one run only, and is not compared"
 )
 
-// Set implements flag.Value. The error describes the text, without the name of the setting.
+// Set implements flag.Value. The error does not have the name of the setting.
 func (s Setting) Set(text string) error { return s.Value.Set(text) }
 
 // String implements flag.Value.
@@ -72,20 +72,20 @@ func (s Setting) String() string {
 	return s.Value.String()
 }
 
-// IsBoolFlag reports whether a command line flag for the setting may be given without a value.
+// IsBoolFlag reports whether the flag of the setting may be given without a value.
 func (s Setting) IsBoolFlag() bool {
 	b, ok := s.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// IsList reports whether Set adds to earlier values.
+// IsList reports whether the setting is a list, so that Set adds an element.
 func (s Setting) IsList() bool {
 	l, ok := s.Value.(interface{ IsList() bool })
 	return ok && l.IsList()
 }
 
-// Choices returns the words that are allowed as the value or, if the value is a list, as its
-// elements. It returns nil if the value is not limited to certain words.
+// Choices returns the words that are allowed as the value or, if the setting is a list, as its
+// elements. It returns nil if other values are allowed, too.
 func (s Setting) Choices() []string {
 	if c, ok := s.Value.(interface{ Choices() []string }); ok {
 		return c.Choices()
@@ -93,7 +93,7 @@ func (s Setting) Choices() []string {
 	return nil
 }
 
-// Type returns the kind of value: duration, number, a list of words ...
+// Type returns the kind of the value, such as duration, number, or a list of words.
 func (s Setting) Type() string {
 	if t, ok := s.Value.(interface{ Type() string }); ok {
 		return t.Type()
@@ -101,8 +101,8 @@ func (s Setting) Type() string {
 	return "text"
 }
 
-// Compare returns how sites are affected if the value changes. The arguments are the old and
-// the new value, in the form of String.
+// Compare returns what it means for sites if the value changes from before to after. Both have
+// the form of String.
 func (s Setting) Compare(before, after string) Way {
 	was, known := s.width(before)
 	now, ok := s.width(after)
@@ -115,9 +115,9 @@ func (s Setting) Compare(before, after string) Way {
 	return Tighter
 }
 
-// width returns a number for the value text. The number is larger for a value that allows more
-// requests to sites, and +Inf for no limit and for no pause. width returns false if the value
-// has no such number.
+// width returns a number for the value text, which is larger the more requests to sites it
+// allows. It is +Inf for no limit and for no pause. ok is false if the value has no such
+// number.
 func (s Setting) width(text string) (float64, bool) {
 	m, ok := s.Value.(interface{ Measure(string) (float64, error) })
 	if !ok {
@@ -130,8 +130,8 @@ func (s Setting) width(text string) (float64, bool) {
 	return n, err == nil
 }
 
-// InWords returns a value as text for people. The argument is in the form of String. The result
-// is "none" for an empty text and for 0, and the same text otherwise.
+// InWords returns a value, which has the form of String, as text for readers. It returns "none"
+// for "" and for "0", and value itself otherwise.
 func InWords(value string) string {
 	if n, err := strconv.ParseFloat(value, 64); value == "" || err == nil && n == 0 {
 		return "none"

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Texts set values, values are shown as texts, and what is not valid changes nothing.
+// Set reads a text, String returns the value as text, and an invalid text changes nothing.
 func TestAmountsAreReadAndShown(t *testing.T) {
 	var count int
 	var rate float64
@@ -47,7 +47,7 @@ func TestAmountsAreReadAndShown(t *testing.T) {
 	}
 }
 
-// What is shown sets the same value.
+// Set accepts what String returns, and sets the same value.
 func TestAShownAmountIsReadAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(1, 1<<50).Draw(t, "size")
@@ -67,8 +67,7 @@ func TestAShownAmountIsReadAgain(t *testing.T) {
 	})
 }
 
-// The zero value of an option becomes its default, and -1 stays: there is no bound. Other
-// negative values are wrong.
+// Fill replaces 0 by the default. -1 stays and means "none". Other negative values are invalid.
 func TestDefaultsAreFilledIn(t *testing.T) {
 	for value, want := range map[int]int{0: 10, 3: 3, -1: -1} {
 		if wrong := setting.Count(&value, 10, 0).Fill(); wrong != "" || value != want {
@@ -85,7 +84,8 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	}
 }
 
-// A changed setting spares sites more or less, by its direction. No bound is the largest value.
+// A changed setting is tighter or wider for sites, depending on its direction. "none" is the
+// largest value.
 func TestAChangeIsTighterOrWider(t *testing.T) {
 	delay, limit := time.Second, 10
 	for _, test := range []struct {
@@ -116,7 +116,7 @@ func TestAChangeIsTighterOrWider(t *testing.T) {
 	}
 }
 
-// textValue is a value without a measure.
+// textValue is a flag.Value without the method Measure.
 type textValue struct{}
 
 func (textValue) String() string   { return "" }

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// TestFewAddressesProcess is the other process of TestACrawlOpensWithFewAddresses.
+// TestFewAddressesProcess runs in the process that TestACrawlOpensWithFewAddresses starts.
 func TestFewAddressesProcess(t *testing.T) {
 	dir := os.Getenv("PERMESSO_FEW_ADDRESSES")
 	if dir == "" {
@@ -21,7 +21,7 @@ func TestFewAddressesProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pages uint64 // pages of this process
+	var pages uint64 // size of the address space that this process uses, in pages of memory
 	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,8 @@ func TestFewAddressesProcess(t *testing.T) {
 	fmt.Println("written")
 }
 
-// If the address space is limited, as by ulimit -v, a crawl opens with a small mapping.
+// If the address space of the process is limited, as by ulimit -v, Open maps less of it for the
+// state file and succeeds.
 func TestACrawlOpensWithFewAddresses(t *testing.T) {
 	if int64(mapAhead()) < 5<<30 {
 		t.Skip("the mapping fits the address space")

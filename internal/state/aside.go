@@ -69,7 +69,8 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	}
 }
 
-// Aside reports whether any entries are put aside, so that Requeue would consider them.
+// Aside reports whether the crawl has entries that were put aside (frontier.Code.Aside). Only
+// then has Requeue anything to do.
 func (r *Reader) Aside() (some bool, err error) {
 	err = r.db.file.view(func(tx *bbolt.Tx) error {
 		key, _ := tx.Bucket(bucketAside).Cursor().First()
@@ -104,8 +105,8 @@ func asideEntry(tx *bbolt.Tx, key, value []byte) (frontier.Entry, error) {
 	return rowEntry(r.Site, n, ended, tx.Bucket(bucketEntries).Get(ended))
 }
 
-// setAside records in bucketAside that an entry has ended, but was only put aside
-// (frontier.Code.Aside).
+// setAside adds an ended entry to bucketAside. The entry was only put aside
+// (frontier.Code.Aside), so Requeue may queue it again.
 func (c *change) setAside(n siteNum, num uint32) error {
 	return put(c.tx.Bucket(bucketAside), rowKey(entryID(n, num)), c.arena.value())
 }
@@ -114,7 +115,7 @@ func (c *change) setAside(n siteNum, num uint32) error {
 func (c *change) requeue(n siteNum, r *siteRecord, num uint32) error {
 	aside, id := c.tx.Bucket(bucketAside), rowKey(entryID(n, num))
 	if aside.Get(id) == nil {
-		return nil // the entry was requeued twice
+		return nil // an earlier completion has already requeued the entry
 	}
 	from := endedKey(n, num)
 	raw, err := unseal(bucketEntries, from, get(c.entryRows, from))

@@ -8,11 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Entries that ended out of scope are requeued when they are wanted, once and unchanged.
+// Requeue queues each wanted entry that ended out of scope again, once and unchanged.
 func TestWhatIsOutOfScopeIsOnlySetAside(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
-	const hosts, each = 3, 2000 // more than one commit requeues
+	const hosts, each = 3, 2000 // so many entries that Requeue needs several commits
 	var links []frontier.Entry
 	for h := range hosts {
 		for i := range each {
@@ -69,7 +69,7 @@ func TestWhatIsOutOfScopeIsOnlySetAside(t *testing.T) {
 	db = open(t, dir)
 	last := links[len(links)-1].URL.Site()
 	n, err := db.Requeue(func(e frontier.Entry) bool {
-		db.file.mu.Lock() // the file is not locked while the caller's code runs
+		db.file.mu.Lock() // the file must not be locked while the caller's function runs
 		defer db.file.mu.Unlock()
 		return e.URL.Site() != last
 	})

@@ -41,9 +41,9 @@ func (db *DB) Sites() iter.Seq2[frontier.SiteState, error] {
 // order of their numbers. A site that is added between two transactions gets the highest number,
 // so it is read later.
 type siteReader struct {
-	some  []frontier.SiteState // memory for the result of next
-	last  []byte               // the key of the last record that was read; nil: none yet
-	named uint64               // the sum of nameSum over the records that were read
+	some  []frontier.SiteState // reused for the result of next
+	last  []byte               // key of the last record that was read; nil: no record was read
+	named uint64               // sum of nameSum over the records that were read
 }
 
 // next returns the next sites, which are valid until the next call. more is true if further sites
@@ -97,8 +97,8 @@ func rowAfter(c *bbolt.Cursor, last []byte) (key, value []byte) {
 	return key, value
 }
 
-// pendingSites returns the sites that have no record yet, because all their completions are
-// pending.
+// pendingSites returns the sites that are only in the journal: they have completions, but no
+// record yet.
 func (v *view) pendingSites() (all []frontier.SiteState, err error) {
 	for _, s := range v.db.book.pending.sites {
 		if n, err := siteNumber(v.names, s.name); err != nil {
@@ -188,12 +188,12 @@ func (db *DB) Common() iter.Seq2[frontier.CommonClock, error] {
 	}
 }
 
-// A commonReader reads all clocks that several sites share, some in each transaction. The clocks
-// that only the journal has come first. Otherwise some would be left out: a merge between two
-// transactions may write them before the last key that was read.
+// A commonReader reads all clocks that several sites share, some in each transaction. The
+// clocks that are only in the journal come first. If they came last, a merge between two
+// transactions could write them before the last key that was read, and they would be left out.
 type commonReader struct {
-	last  []byte          // the last key that was read from bucketCommon; nil: none yet
-	early map[string]bool // the clocks that came first; nil: before the first transaction
+	last  []byte          // the last key that was read from bucketCommon; nil: no key was read
+	early map[string]bool // names of the clocks that came first, because they were only in the journal; nil: before the first transaction
 }
 
 // next returns the next clocks. more is true if further clocks may follow.
@@ -233,13 +233,13 @@ func (r *commonReader) next(db *DB) (some []frontier.CommonClock, more bool, err
 	return some, more, err
 }
 
-// A view reads buckets, and applies the changes that are pending in the journal to what it
-// reads. The caller holds DB.merging.
+// A view reads buckets, and changes the results as if the journal were merged already. The
+// caller holds DB.merging.
 type view struct {
 	db                     *DB
 	tx                     *bbolt.Tx
 	names, states, entries *bbolt.Bucket
-	change                 *change // its methods read the journal
+	change                 *change // not committed; used only because its methods read the journal
 }
 
 func (db *DB) newView(tx *bbolt.Tx) *view {
@@ -311,8 +311,8 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 // A revisitState has the two facts about a queued entry that decide whether the entry counts
 // for siteRecord.Again.
 type revisitState struct {
-	visited bool // it has visits
-	again   bool // it waits to be fetched again
+	visited bool // the entry was fetched before (frontier.Entry.Visits)
+	again   bool // the entry waits to be fetched again
 }
 
 func (s revisitState) count() int {
@@ -341,7 +341,7 @@ func (v *view) revisitState(n siteNum, e *pendingEnd, j *journaled) (s revisitSt
 		key, value = v.change.waiting(n, e.num)
 	}
 	if value == nil {
-		return s, nil // the state is damaged: merging fails
+		return s, nil // ignore the missing row, because merging will report the damage
 	}
 	raw, err := unseal(bucketEntries, key, value)
 	if err != nil {
@@ -363,8 +363,9 @@ func (db *DB) ReadRequisites(site frontier.Site, now time.Time, entries []fronti
 }
 
 func (db *DB) readBy(r *reader) (int, error) {
-	// acknowledge waits for this lock. So as long as this transaction may still read an ended
-	// entry as queued, the entry stays out.
+	// acknowledge waits for this lock before it forgets that an entry was read. So this
+	// transaction, which may still see an ended entry as queued, does not return it a second
+	// time.
 	db.reading.RLock()
 	defer db.reading.RUnlock()
 	err := db.file.view(func(tx *bbolt.Tx) error {
@@ -381,8 +382,8 @@ func (db *DB) readBy(r *reader) (int, error) {
 		return err
 	})
 	if r.n == 0 {
-		// Everything of the site was read: let the next commit merge what is pending for the
-		// site.
+		// No entry of the site is left to read: let the next commit merge the completions and
+		// links of the site, which may add entries.
 		db.queue.starve(r.site)
 		nudge(db.queue.hurry)
 	}
@@ -394,12 +395,12 @@ type reader struct {
 	handedOut  *handedOut
 	site       frontier.Site
 	num        siteNum
-	now        int64 // in Unix milliseconds; a waiting entry is returned only if it is due by this time
+	now        int64 // the current time in Unix milliseconds; a waiting entry is returned only if it is due by then
 	requisites bool  // return only entries that may be fetched after the limit of pages (frontier.Entry.AfterPages)
 	entries    []frontier.Entry
 	n          int       // number of entries returned so far
-	upTo       []byte    // unless requisites: all entries with kindReady up to this key are out
-	waiting    time.Time // if requisites: the due time of the first waiting entry that was not returned
+	upTo       []byte    // the last read key of kindReady: all entries up to it were returned before; not used if requisites is set
+	waiting    time.Time // only if requisites is set: due time of the first waiting entry that was not returned
 }
 
 func (r *reader) readWaiting(rows *bbolt.Cursor) error {
@@ -444,8 +445,9 @@ func (r *reader) readReady(rows *bbolt.Cursor) error {
 	return nil
 }
 
-// take adds the entry of a row to the result and marks it as out, which means that it was read.
-// It does nothing if the entry is out already, or is not one that the reader must return.
+// take returns the entry of a row to the caller of Read, and records that Read has returned it,
+// so that no later Read does. It does nothing if Read has returned the entry before, or if this
+// reader must not return it.
 func (r *reader) take(key, value []byte, ready bool) error {
 	if r.requisites {
 		if is, err := r.leave(key, value); !is || err != nil {
@@ -465,8 +467,8 @@ func (r *reader) take(key, value []byte, ready bool) error {
 	return nil
 }
 
-// leave reports whether the entry of a row may be fetched after the limit of pages and is not
-// out. It does not mark the entry as out.
+// leave reports whether the entry of a row may be fetched after the limit of pages, and was not
+// returned by Read yet. Unlike take, it records nothing.
 func (r *reader) leave(key, value []byte) (bool, error) {
 	if r.handedOut.isOut(r.num, lastNum(key)) {
 		return false, nil

@@ -88,8 +88,8 @@ func TestSnapshotsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// A license is stored under its URL and is not a copy of a robots.txt, even if its URL is
-// the root of its site.
+// A license document is stored under its URL. It is not mistaken for a copy of a robots.txt,
+// even if its URL is the root of a site.
 func TestLicensesComeBackAsTheyWere(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -197,8 +197,8 @@ func TestPutKeepsValues(t *testing.T) {
 	}
 }
 
-// Readers see the queue as it was when they began; an entry that ended meanwhile must not
-// be read again.
+// A read transaction sees the queue as it was when the transaction began. Read must not return
+// an entry that has ended meanwhile.
 func TestNothingIsReadTwice(t *testing.T) {
 	db := open(t, t.TempDir())
 	site := frontier.Site("http://a.example")
@@ -256,8 +256,8 @@ func TestNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// A site without its name or its record would be a new one: its queued entries would be
-// forgotten, or requested twice.
+// If a site lost its name or its record, it would be taken for a new site, and its queued
+// entries would be forgotten or requested twice. So Open reports such a loss.
 func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
 	for name, damage := range map[string]func(tx *bbolt.Tx) error{
 		"a name is lost": func(tx *bbolt.Tx) error { return tx.Bucket(bucketNames).Delete([]byte("http://a.example")) },
@@ -296,12 +296,12 @@ func TestNamesAndRecordsOfSitesBelongTogether(t *testing.T) {
 	}
 }
 
-// An error of the file system is reported as one, not as damage: a user must not restore a
-// crawl that only cannot be opened.
+// If the state file cannot be opened, the error is an error of the file system and no
+// *DamagedError. Otherwise the user might replace an undamaged crawl by a backup.
 func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(File, filepath.Join(dir, File)); err != nil {
-		t.Skip(err) // only few users of Windows may do that
+		t.Skip(err) // on Windows only some users may make symbolic links
 	}
 	_, checked := openChecked(dir, false)
 	_, queue := OpenReader(dir)
@@ -313,8 +313,7 @@ func TestWhatCannotBeOpenedIsNotDamaged(t *testing.T) {
 	}
 }
 
-// A value that cannot be stored is refused when it is put, or ends the crawl; nothing is
-// acknowledged that is not stored.
+// A value that cannot be stored is refused by Put, or ends the run. It is never acknowledged.
 func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -328,7 +327,7 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, db, 1)
-	// Only the committer checks the name of a site.
+	// Submitters do not check the length of a site's name. The committer fails on it.
 	if err := db.PutSnapshot(frontier.Site(strings.Repeat("x", 40_000)), &robots.Snapshot{Status: 200}); err != nil {
 		t.Fatal(err)
 	}
@@ -340,8 +339,8 @@ func TestWhatCannotBeKeptIsSaid(t *testing.T) {
 	}
 }
 
-// A goroutine that waits for room continues when the run ends, even if the disk does not
-// answer. Its operation is accepted.
+// Hasten lets a goroutine continue that waits for room in the queue, even if the disk blocks.
+// Its operation is accepted.
 func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 	dir := t.TempDir()
 	const workers = 8
@@ -362,7 +361,7 @@ func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 		stuck.Store(true)
 		var ended atomic.Int64
 		for w := range workers {
-			go func() { // it ends after all its operations were accepted
+			go func() { // the goroutine ends after all its operations were accepted
 				for i := range 3 {
 					if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, fmt.Sprintf("http://h%d.example/%d", w, i))}}); err != nil {
 						t.Error(err)
@@ -390,8 +389,8 @@ func TestNoWaitForRoomOutlivesTheRun(t *testing.T) {
 	}
 }
 
-// The first entry to be fetched again is found after a few entries that wait for another
-// try, but not searched for after very many.
+// NextAgain is found if a few entries that wait for another try come first. If very many come
+// first, the search stops.
 func TestTheNextThatIsFetchedAgainIsFoundBehindRetries(t *testing.T) {
 	for retries, found := range map[int]bool{0: true, mostPassed - 1: true, mostPassed: false} {
 		db, err := start(t.TempDir(), Options{Gather: -1})

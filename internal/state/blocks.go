@@ -38,8 +38,8 @@ func appendNumbered(b []byte, n numbered) []byte {
 }
 
 // findBlock returns the only block of a site that may have fp. first is the fingerprint in the
-// key of this block, next is that in the key of the block after it. last is true if there is no
-// block after it.
+// key of this block, and next the fingerprint in the key of the block after it. last is true if
+// no block comes after it.
 func findBlock(c *bbolt.Cursor, n siteNum, fp uint64) (first uint64, b block, next uint64, last bool, err error) {
 	want := seenKey(n, fp)
 	prefix := want[:5]

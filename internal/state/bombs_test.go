@@ -12,7 +12,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A damaged robots.txt takes no more memory than a long one.
+// A damaged body of a robots.txt cannot make the reader allocate more than maxRulesBody.
 func TestARobotsTxtIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -50,7 +50,8 @@ func TestARobotsTxtIsBounded(t *testing.T) {
 	}
 }
 
-// A page of the state file claims that half of the file belongs to it.
+// A damaged page of the state file claims to cover half of the file. Reading it must not
+// allocate so much memory.
 func TestAPageIsBounded(t *testing.T) {
 	const pages, n = 1 << 20, 2
 	b := make([]byte, 4*4096)

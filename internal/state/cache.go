@@ -15,7 +15,7 @@ type knownCache struct {
 
 const (
 	firstPlaces = 1 << 12
-	maxPlaces   = 1 << 20 // 8 MiB
+	maxPlaces   = 1 << 20 // 8 MiB of memory
 )
 
 func newKnownCache() *knownCache {

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Many goroutines call note and known while the places double: a fingerprint that was never
-// noted is never known.
+// While the places double, many goroutines call note and known. known never reports a
+// fingerprint that was not noted.
 func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 	c := newKnownCache()
 	const workers, each = 4, 20_000
@@ -19,13 +19,13 @@ func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 		all.Go(func() {
 			r := rand.New(rand.NewPCG(w, 4))
 			for i := range uint64(each) {
-				fp := r.Uint64() | 1 // noted fingerprints are odd
+				fp := r.Uint64() | 1 // make the fingerprint odd, because only odd fingerprints are noted
 				c.note(fp)
 				if even := r.Uint64N(1<<40)<<1 + 2; c.known(even) {
 					t.Errorf("%d was never noted", even)
 				}
-				// The low bits select the place: this is the same place with another
-				// fingerprint.
+				// The low bits select the place, so this fingerprint has the same place but was
+				// not noted.
 				if other := fp ^ 1<<63; i%2 == 0 && c.known(other) {
 					t.Errorf("%d is known for %d", other, fp)
 				}
@@ -44,8 +44,8 @@ func TestTheCacheKnowsNothingThatWasNotNoted(t *testing.T) {
 	}
 }
 
-// A goroutine that finds the places full doubles them, and no other does so at the same
-// time.
+// The places double when they are full. If several goroutines find them full, only one doubles
+// them.
 func TestTheCacheGrowsOnceForAll(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -61,7 +61,7 @@ func TestTheCacheGrowsOnceForAll(t *testing.T) {
 	}
 	all.Wait()
 	runtime.ReadMemStats(&after)
-	const most = 2*8*maxPlaces + 1<<20 // all tables, each twice as large as the one before, and the goroutines
+	const most = 2*8*maxPlaces + 1<<20 // bytes of all tables, each twice as large as the one before, and of the goroutines
 	if n := len(*c.places.Load()); n < 8*firstPlaces {
 		t.Errorf("%d places", n)
 	}
@@ -81,8 +81,8 @@ func TestTheCacheKnowsWhatWasNotedLast(t *testing.T) {
 	}
 }
 
-// Two pages have the same new link. The page whose turn ended later is committed first;
-// then the process is killed before it commits the other one.
+// Two pages have the same new link. The page whose turn ended later is committed first. Then
+// the process is killed before the other page is committed. The link must not be lost.
 func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -91,7 +91,7 @@ func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := frontier.Completion{Links: []frontier.Entry{{URL: u}}}
-	db.encodeCompletion(&page, new(draft)) // its worker is killed here
+	db.encodeCompletion(&page, new(draft)) // the worker is killed here, after it has looked up the link and before it submits the completion
 	if err := db.Submit(page); err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Check reads a whole state file and checks that its parts agree with each other.
+// A Check reads a whole state file and checks that its parts do not contradict each other.
 type Check struct {
-	Problem func(error)                       // called with each thing that is not as it was written; the error names state.db
-	Fate    func(frontier.URL, frontier.Fate) // called with the URL of each entry; called again if the journal also has the URL, or if the entry has a last visit
+	Problem func(error)                       // called with each part that is damaged or contradicts another; the error has the path of state.db
+	Fate    func(frontier.URL, frontier.Fate) // called with the URL and the fate of each entry; called again if the journal also has the URL, and with the fate of a last visit
 	Payload func(Payload)                     // called with each archived answer in bucketPayloads or the journal of payloads
 }
 
@@ -31,11 +31,11 @@ type Checked struct {
 	Unclean  bool       // the last run did not close the state
 	Growing  Marks      // marks of the outputs to which a run appends
 	Finished Marks      // marks of the finished outputs
-	Index    IndexMarks // marks of the index
+	Index    IndexMarks // marks of the index and of index.part
 }
 
-// ErrEmpty says that a state file has no buckets, because a run ended before it began the
-// crawl.
+// ErrEmpty says that a state file has no buckets: the run that created the file ended before it
+// began the crawl.
 var ErrEmpty = errors.New("no bucket was made")
 
 // Read reads the state of the crawl in dir, and changes nothing. It needs 16 bytes of memory
@@ -82,7 +82,7 @@ func (v *checker) problem(format string, args ...any) {
 	v.Problem(fmt.Errorf(File+": "+format, args...))
 }
 
-// failed passes err to Problem if err is not nil. It returns whether err is not nil.
+// failed passes err to Problem unless err is nil. It reports whether err is not nil.
 func (v *checker) failed(err error) bool {
 	if err != nil {
 		v.problem("%w", err)
@@ -113,7 +113,8 @@ func (v *checker) state(tx *bbolt.Tx) error {
 	return v.ctx.Err()
 }
 
-// over reports whether the context has ended. What was read so far then proves no damage.
+// over reports whether the context has ended. After that, parts that are not found may only be
+// unread, so they are not damage.
 func (v *checker) over() bool { return v.ctx.Err() != nil }
 
 // each calls f with the rows of b, a bucket without nested buckets, until the context ends.

@@ -18,7 +18,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// edited changes a state that is not open.
+// edited calls edit in a transaction of the state file in dir, which must not be open.
 func edited(t *testing.T, dir string, edit func(*bbolt.Tx) error) {
 	t.Helper()
 	b, err := bbolt.Open(filepath.Join(dir, File), 0o644, nil)
@@ -30,15 +30,15 @@ func edited(t *testing.T, dir string, edit func(*bbolt.Tx) error) {
 	}
 }
 
-// sealed puts a row with a valid checksum.
+// sealed returns an edit that writes a row with a valid checksum.
 func sealed(bucket, key []byte, value ...byte) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
 		return put(tx.Bucket(bucket), key, append(make([]byte, checksumSize), value...))
 	}
 }
 
-// spoilt flips a bit in the value of the first row of a bucket whose key begins with
-// prefix.
+// spoilt returns an edit that flips a bit in the value of the first row of a bucket whose key
+// begins with prefix.
 func spoilt(bucket []byte, prefix ...byte) func(*bbolt.Tx) error {
 	return func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucket)
@@ -50,7 +50,7 @@ func spoilt(bucket []byte, prefix ...byte) func(*bbolt.Tx) error {
 	}
 }
 
-// problems returns what a Check reports about a state, sorted.
+// problems returns the problems that a Check finds in the state in dir, sorted.
 func problems(t *testing.T, dir string) (all []string, done Checked, err error) {
 	t.Helper()
 	done, err = Check{
@@ -61,9 +61,9 @@ func problems(t *testing.T, dir string) (all []string, done Checked, err error) 
 	return all, done, err
 }
 
-// A Check reports each problem once, and nothing else.
+// A Check reports each kind of damage exactly once.
 func TestACheckSaysWhatIsWrong(t *testing.T) {
-	const one, two = siteNum(1), siteNum(2) // a.example and b.example
+	const one, two = siteNum(1), siteNum(2) // the numbers of a.example and b.example
 	blocks := func(change func(b block) block) func(*bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error {
 			b, key := tx.Bucket(bucketEntries), seenKey(one, 0)
@@ -75,7 +75,7 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 		key, value = tx.Bucket(bucketEntries).Cursor().Seek(one.prefix(kind))
 		return bytes.Clone(key), bytes.Clone(value)
 	}
-	moved := func(num uint32) func(*bbolt.Tx) error { // a second row of the first ready entry
+	moved := func(num uint32) func(*bbolt.Tx) error { // a second row of the first ready entry, with the number num
 		return func(tx *bbolt.Tx) error {
 			key, value := row(tx, kindReady)
 			if num == 99 {
@@ -199,7 +199,7 @@ func TestACheckSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A Check counts the contents.
+// A Check returns the numbers of sites, entries and snapshots, and the marks.
 func TestACheckCounts(t *testing.T) {
 	dir := rich(t)
 	edited(t, dir, sealed(bucketFinished, []byte("f"), []byte(`{"length":3}`)...))
@@ -225,7 +225,7 @@ func TestACheckCounts(t *testing.T) {
 	}
 }
 
-// Open and Check name the bucket that is missing.
+// If a bucket is missing, the errors of Open and Check have its name.
 func TestAStateWithoutABucket(t *testing.T) {
 	for _, name := range buckets {
 		dir := rich(t)
@@ -250,7 +250,8 @@ func TestAStateWithoutABucket(t *testing.T) {
 	}
 }
 
-// pendingState is rich after a kill, while all new things are only in the journal.
+// pendingState returns a copy of rich as after a kill. All new operations are only in the
+// journal.
 func pendingState(t *testing.T) string {
 	t.Helper()
 	dir, copied := rich(t), t.TempDir()
@@ -285,7 +286,7 @@ func pendingState(t *testing.T) string {
 	return copied
 }
 
-// A Check includes the journal, and Open reports rows of the journal whose site or entry is
+// A Check also checks the journal. Open reports a row of the journal whose site or entry is
 // missing.
 func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	dir := pendingState(t)
@@ -314,12 +315,12 @@ func TestWhatTheJournalSaysIsChecked(t *testing.T) {
 	}
 }
 
-// An entry that ended, and whose row is missing, ends the run when its end is merged.
+// If the row of an ended entry is missing, merging the end fails and ends the run.
 func TestAnEndWhoseRowIsMissingEndsTheRun(t *testing.T) {
 	dir := pendingState(t)
 	edited(t, dir, func(tx *bbolt.Tx) error {
 		rows := tx.Bucket(bucketEntries)
-		key, _ := rows.Cursor().Seek(siteNum(1).prefix(kindReady)) // of /ready
+		key, _ := rows.Cursor().Seek(siteNum(1).prefix(kindReady)) // the row of /ready
 		return rows.Delete(key)
 	})
 	r, err := OpenReader(dir)
@@ -338,8 +339,8 @@ func TestAnEndWhoseRowIsMissingEndsTheRun(t *testing.T) {
 	}
 }
 
-// The last completion in the journal decides about an entry: if it was queued again, it has
-// not ended.
+// If the journal has several completions of an entry, the last one decides: an entry that was
+// queued again has not ended.
 func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	e := entry(t, string(richSite)+"/ready")
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
@@ -352,7 +353,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 		{nil, frontier.Undecided}, {[]encoded{ended}, frontier.ScopeNarrowed},
 		{[]encoded{ended, back}, frontier.Undecided}, {[]encoded{ended, back, ended}, frontier.ScopeNarrowed},
 	} {
-		for _, size := range []int{1, 1 << 16} { // one row for each completion, or one for all
+		for _, size := range []int{1, 1 << 16} { // limits for a row of the journal, in bytes: one completion in each row, or all in one row
 			dir := rich(t)
 			edited(t, dir, func(tx *bbolt.Tx) (err error) {
 				b := rowsBuilder{size: size}
@@ -376,7 +377,7 @@ func TestAnEntryThatCameBackInTheJournalHasNotEnded(t *testing.T) {
 	}
 }
 
-// Damage that bbolt itself finds is reported, too: here a page that no page refers to.
+// A Check also reports damage that bbolt finds, such as a page to which no other page refers.
 func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
 	dir := rich(t)
 	f, err := os.OpenFile(filepath.Join(dir, File), os.O_RDWR, 0)
@@ -387,7 +388,7 @@ func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := int64(h.freelist*h.pageSize) + 10 // the number of free pages
+	at := int64(h.freelist*h.pageSize) + 10 // position of the number of free pages
 	var count [2]byte
 	_, err = f.ReadAt(count[:], at)
 	n := binary.NativeEndian.Uint16(count[:])
@@ -404,7 +405,8 @@ func TestAPageToWhichNothingLeadsIsSaid(t *testing.T) {
 	}
 }
 
-// An earlier version has written rows to bucketMeta that this one does not know.
+// Open keeps rows of bucketMeta that this version does not know, because another version may
+// have written them.
 func TestARowThatIsNotKnownIsLeftAlone(t *testing.T) {
 	dir, key := rich(t), []byte("position")
 	edited(t, dir, sealed(bucketMeta, key, 0, 0, 0, 0, 0, 0, 0, 7))
@@ -432,7 +434,7 @@ func TestARowThatIsNotKnownIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Open checks what it reads.
+// Open reports damage in every row that it reads.
 func TestAStateThatCannotBeOpened(t *testing.T) {
 	put := func(key, value []byte) func(*bbolt.Tx) error {
 		return func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(key, value) }
@@ -441,7 +443,7 @@ func TestAStateThatCannotBeOpened(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(*bbolt.Tx) error
 		want   string
-		also   bool // OpenOutline reports it, too
+		also   bool // OpenOutline reports the damage, too
 	}{
 		"commit":             {spoilt(bucketMeta, keyCommit...), "checksum", false},
 		"form of commit":     {sealed(bucketMeta, keyCommit, make([]byte, 23)...), "known form", false},

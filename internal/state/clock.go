@@ -12,9 +12,9 @@ import (
 const muchAhead = time.Second
 
 // clock returns the time that a commit stores as its own. turnBack corrects stored times if the
-// wall clock was ahead at the last commit of the run before. Until turnBack has ended, commits
-// keep the time of that commit. So if this run is killed, the next run still sees that the clock
-// was ahead, and corrects the times.
+// wall clock was ahead at the last commit of the run before. Until turnBack has ended, clock
+// returns the time of that last commit. So if this run is killed before, the next run also sees
+// that the clock was ahead, and corrects the times.
 func (db *DB) clock() time.Time {
 	if db.book.turning {
 		return db.begun.Committed
@@ -40,7 +40,7 @@ func (db *DB) turnBack() error {
 		}
 	}
 	select {
-	case <-db.growths.C(): // discard the growth, because the frontier does not read growths yet
+	case <-db.growths.C(): // discard the value, because the frontier does not read growths yet
 	default:
 	}
 	return db.file.bolt.Update(func(tx *bbolt.Tx) error {
@@ -60,10 +60,10 @@ func (db *DB) turnBack() error {
 	})
 }
 
-// sooner makes the due times of the waiting entries of a site earlier by the given duration,
-// but not earlier than now.
+// sooner makes the due times of a site's waiting entries earlier by the given duration. No due
+// time becomes earlier than now.
 func (c *change) sooner(n siteNum, by time.Duration) error {
-	var keys, values [][]byte // collected first, because changes invalidate a cursor
+	var keys, values [][]byte // collect the rows first, because changes invalidate a cursor
 	prefix := n.prefix(kindWaiting)
 	rows := c.entryRows
 	now := time.Now().UnixMilli()

@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The clock ran ahead by years. After it is corrected, each entry waits as long as it had
-// left to wait, merged or not, and also after a kill in between.
+// The wall clock was ahead by years and is then corrected. Each entry waits only as long as it
+// had left to wait, whether its row was merged or not, and also after a kill in between.
 func TestAClockThatRanAhead(t *testing.T) {
 	site := frontier.Site("http://a.example")
 	for name, merged := range map[string]bool{"merged": true, "in the journal": false} {
@@ -65,7 +65,7 @@ func TestAClockThatRanAhead(t *testing.T) {
 				if merged {
 					return
 				}
-				// The next start is killed after its first commit.
+				// Kill the next run after its first commit.
 				killed := ""
 				db, err := start(copied, Options{Gather: -1, Fault: func(err error) error {
 					if killed == "" {
@@ -120,7 +120,8 @@ func TestAClockThatRanAhead(t *testing.T) {
 	}
 }
 
-// The last robots.txt put counts, at any setting of the clock.
+// Snapshot returns the robots.txt that was put last, even if the wall clock was set back and
+// its time is not the latest.
 func TestTheLastSnapshotIsNotTheLatest(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Every clock of a site survives a restart: no field may be forgotten.
+// Every field of a site's clocks is stored and read again.
 func TestTheClocksOfASiteComeBackAsTheyWere(t *testing.T) {
 	var want frontier.Clocks
 	v := reflect.ValueOf(&want).Elem()
@@ -55,7 +55,7 @@ func TestTheClocksOfASiteComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// Each clock is stored as its number, not by its name.
+// A clock is stored by its number, not by its name.
 func TestClocksHaveNumbers(t *testing.T) {
 	for _, c := range []frontier.Clock{
 		frontier.OwnClock, frontier.CrawlDelayClock, frontier.RateClock, frontier.VisitTimeClock, frontier.AdaptiveClock,

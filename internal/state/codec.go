@@ -60,8 +60,8 @@ func appendTime(b []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(b, uint64(n))
 }
 
-// A decoder reads what the append functions have written. After the first missing or invalid
-// part all methods return zero values, and err returns an error.
+// A decoder reads the bytes that the append functions have written. After the first missing or
+// invalid part all methods return zero values, and err returns an error.
 type decoder struct {
 	b   []byte
 	bad bool

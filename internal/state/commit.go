@@ -10,21 +10,22 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A book is what the committer, the goroutine that commits, remembers between two commits. Only
-// the committer changes it, while it holds DB.merging. The committer reads it without the lock.
+// A book has the values that the committer, the goroutine that commits, must remember between
+// two commits. Only the committer changes it, and holds DB.merging meanwhile. It reads the book
+// without the lock.
 type book struct {
-	marks     Marks             // of all outputs at their last flush, also of those that this run does not write
+	marks     Marks             // marks of all outputs at their last flush, including outputs that this run does not write
 	committed Marks             // the marks in the last commit
 	commits   uint64            // number of the last commit
-	row       uint64            // number of the newest row that the journal ever had: it never decreases
-	pending   *pending          // what is in the journal and not yet in other buckets
-	pass      *pass             // the pass that is not finished; nil: none
-	checked   map[uint32]bool   // rows of the journal whose checksum was checked since the last pass ended, by the low half of their number
+	row       uint64            // number of the newest row that was ever in the journal; it never decreases
+	pending   *pending          // completions and links that are in the journal and not yet merged into other buckets
+	pass      *pass             // the merge of the whole journal that has begun and not ended; nil: none
+	checked   map[uint32]bool   // rows of the journal whose checksum was checked since the last pass ended, by the low half of their numbers
 	payloads  []string          // keys of the payloads in the payload journal
 	archived  map[string]uint32 // numbers of the WARC files with answers of ended entries, by name
-	unknown   bool              // the last commit failed, but may be on disk: do not truncate the outputs
-	drained   bool              // a pass has ended since Begin; before that, merge at once, because the frontier has nothing to read
-	turning   bool              // turnBack has not ended
+	unknown   bool              // the last commit failed, but may be on disk, so the outputs must not be truncated
+	drained   bool              // a pass has ended since Begin; before that, every commit merges, because the frontier has nothing to read
+	turning   bool              // turnBack has not ended yet
 	workspace
 }
 
@@ -47,8 +48,8 @@ func (db *DB) commit() {
 	}
 }
 
-// wait waits until there is something to commit, or time to merge. last says that the DB is
-// being closed. quiet says that no caller waits for the commit.
+// wait waits until there is something to commit, or until it is time to merge. last is true if
+// the DB is being closed. quiet is true if no caller waits for the commit.
 func (db *DB) wait() (last, quiet bool) {
 	var rest <-chan time.Time
 	if !db.book.pending.empty() {
@@ -70,8 +71,8 @@ func (db *DB) wait() (last, quiet bool) {
 	}
 }
 
-// gather waits for Options.Gather so that the group grows. It returns earlier if a caller
-// waits for the commit, and returns true if the DB is being closed.
+// gather waits for Options.Gather, so that more operations join the group. It returns earlier
+// if a caller waits for the commit. last is true if the DB is being closed.
 func (db *DB) gather() (last bool) {
 	select {
 	case <-db.queue.hurry:
@@ -91,14 +92,14 @@ func (db *DB) gather() (last bool) {
 	return false
 }
 
-// A commitGroup is what one commit takes from the queue, together with the marks of the outputs
-// at one moment.
+// A commitGroup has the operations that one commit takes from the queue, together with the
+// marks of the outputs at one moment.
 type commitGroup struct {
 	batch
 	all    []encoded // the completions in ops
 	row    uint64    // number of the last of the new rows of the journal
-	last   bool      // no group follows: later commits only merge what is pending
-	quiet  bool      // no caller waits for the commit: there is time to merge
+	last   bool      // this is the last group of the run; later commits only merge
+	quiet  bool      // no caller waits for the commit, so there is time to merge
 	moment Moment
 }
 
@@ -121,8 +122,8 @@ func (db *DB) take(last bool) *commitGroup {
 // number returns the number of rows[i] in the journal.
 func (g *commitGroup) number(i int) uint64 { return g.row - uint64(len(g.rows)-1-i) }
 
-// commitGroup commits what is in the queue. After an error nothing more can be committed,
-// and later submits return that error.
+// commitGroup commits the operations in the queue. After an error no further commit is
+// possible, and later submits return the same error.
 func (db *DB) commitGroup(last, quiet bool) error {
 	err := db.file.guarded(true, func() error {
 		g := db.take(last)
@@ -157,7 +158,7 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 		err = db.opts.Fault(err)
 	}
 	if err != nil && !DiskFull(err) {
-		// The error does not say whether the commit is on disk.
+		// After this error the commit may be on disk or not. again finds that out.
 		c, err = db.again(g, c, err)
 		b.unknown = err != nil && !DiskFull(err)
 	}
@@ -176,13 +177,14 @@ func (db *DB) commitTaken(g *commitGroup) (err error) {
 	if err := db.outputs.Finish(g.moment.Full); err != nil {
 		return err
 	}
-	for _, name := range g.moment.Full { // transact has moved its mark to bucketFinished
+	for _, name := range g.moment.Full { // transact has stored the mark of this file in bucketFinished
 		delete(b.marks, name)
 	}
 	return nil
 }
 
-// transact commits a group, and merges a part of what is pending.
+// transact commits a group. In the same transaction it merges a part of the journal into the
+// other buckets.
 func (db *DB) transact(g *commitGroup) (c *change, err error) {
 	err = db.file.bolt.Update(func(tx *bbolt.Tx) error {
 		c = newChange(db, tx, g.row)
@@ -218,7 +220,7 @@ func (db *DB) transact(g *commitGroup) (c *change, err error) {
 
 func (c *change) apply(o op) error {
 	switch {
-	case o.completion != nil, o.payload != nil: // these go into the journal, or the journal of payloads
+	case o.completion != nil, o.payload != nil: // handled elsewhere: these go into the journal, or into the journal of payloads
 		return nil
 	case o.snapshot != nil:
 		return putSnapshot(c.tx, o.site, o.snapshot)
@@ -304,7 +306,7 @@ func (db *DB) acknowledge(g *commitGroup, c *change) {
 	}
 	settled := b.pending.settled(c.upTo)
 
-	// The lock waits for readers whose transaction may still read the ended entries as queued.
+	// Wait for the readers whose transactions may still see the ended entries as queued.
 	db.reading.Lock()
 	db.handedOut.merged(c.records, c.ended)
 	db.queue.committed(g.ops, payloads)

@@ -18,10 +18,11 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// watched are outputs that grow with each flush and record the calls of their methods.
+// A watched is an Outputs whose files grow with each flush. It records the calls of its
+// methods.
 type watched struct {
 	length   int64
-	full     []string // of the next flush
+	full     []string // Moment.Full of the next flush
 	flushErr error
 	finish   error
 	finished []string
@@ -48,15 +49,16 @@ func (w *watched) Close(end End) (Last, error) {
 	return Last{Growing: end.Committed}, nil
 }
 
-// Outputs.Close learns how the commits ended, which decides what may be truncated.
+// Outputs.Close gets an End that says how the commits have ended. It decides which bytes may be
+// truncated.
 func TestTheOutputsAreToldHowCommitsEnded(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
 		spoil   func(w *watched, fault *error)
-		lasting bool // the fault is permanent
+		lasting bool // the fault also affects the attempt to commit again
 		want    error
 		unknown bool
-		length  int64 // committed length
+		length  int64 // expected committed length of the output
 	}{
 		"well":                  {func(*watched, *error) {}, false, nil, false, 3},
 		"a commit is made once": {func(_ *watched, fault *error) { *fault = syscall.EIO }, false, nil, false, 3},
@@ -135,7 +137,8 @@ func TestEachSyncTakesAsMuchLonger(t *testing.T) {
 	}
 }
 
-// A full output is finished once its mark is committed, and does not grow any more.
+// After the mark of a full output is committed, Finish is called with its name, and the output
+// no longer grows.
 func TestFullOutputsAreFinished(t *testing.T) {
 	for name, finish := range map[string]error{"well": nil, "not": errors.New("no rename")} {
 		dir := t.TempDir()
@@ -175,12 +178,12 @@ func TestFullOutputsAreFinished(t *testing.T) {
 	}
 }
 
-// A disk that fails to sync is reported as such, and the crawl can be opened later.
+// If a sync of the disk fails, Open or Begin returns its error, and a later Open succeeds.
 func TestADiskThatDoesNotSync(t *testing.T) {
 	broken := errors.New("the disk is gone")
 	for name, c := range map[string]struct {
-		base  string // of the path whose sync fails; empty: the directory
-		begun bool   // only after Begin
+		base  string // base name of the path whose sync fails; empty: the directory
+		begun bool   // the sync fails only after Begin
 	}{"run.json": {RunFile + ".new", false}, "directory": {"", false}, "directory at the end": {"", true}} {
 		dir := filled(t)
 		armed := !c.begun
@@ -219,8 +222,8 @@ func TestADiskThatDoesNotSync(t *testing.T) {
 	}
 }
 
-// If run.json cannot be written, Begin fails. If it is missing or cannot be removed at the
-// end, Close succeeds.
+// If run.json cannot be written, Begin fails. If run.json is missing at the end, or cannot be
+// removed, Close succeeds.
 func TestRunFiles(t *testing.T) {
 	for _, name := range []string{RunFile, RunFile + ".new"} {
 		dir := filled(t)
@@ -270,7 +273,8 @@ func rowsIn(t *testing.T, dir string, bucket []byte) (n int) {
 	return n
 }
 
-// A full queue hurries the committer, and has room again before the commit ends.
+// A full queue makes the committer commit at once. The queue has room again before that commit
+// ends.
 func TestAFullQueueHurriesTheCommitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Usual.with(Bounds{Links: 4})
@@ -279,7 +283,7 @@ func TestAFullQueueHurriesTheCommitter(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		for i := range 3 { // of two links each
+		for i := range 3 { // three completions with two links each
 			if put, _ := db.Pending(); put != i {
 				t.Errorf("%d wait, want %d", put, i)
 			}
@@ -298,9 +302,9 @@ func TestAFullQueueHurriesTheCommitter(t *testing.T) {
 	})
 }
 
-// A large amount of pending work is merged when there is nothing else to do, not with the
-// commit that brings it; at the beginning of a run, when nothing else can be read, it is
-// merged at once.
+// If much is pending in the journal, it is merged when the committer has nothing else to do,
+// and not by the commit that adds it. But at the beginning of a run it is merged at once,
+// because the frontier has nothing else to read.
 func TestMuchIsMergedInQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := start(t.TempDir(), Options{})
@@ -332,7 +336,7 @@ func TestMuchIsMergedInQuiet(t *testing.T) {
 	})
 }
 
-// A file of the archive has one number, whichever entries name it.
+// A WARC file has one number in the state, however many entries name it.
 func TestAnArchiveIsNamedOnce(t *testing.T) {
 	dir := rich(t)
 	for range 2 {
@@ -352,7 +356,8 @@ func TestAnArchiveIsNamedOnce(t *testing.T) {
 	}
 }
 
-// No row outgrows its memory: copied bytes are not moved.
+// The memory of a row of the journal is large enough for all completions that are added to it,
+// so it is never moved.
 func TestARowStaysWhereItIs(t *testing.T) {
 	for _, size := range []int{1, 64, 300} {
 		b := rowsBuilder{size: size}

@@ -26,7 +26,7 @@ const (
 	richAnswer  = "warc/1.warc.gz"
 )
 
-// submitted submits c and waits until it has settled.
+// submitted submits c and waits until c is committed and merged.
 func submitted(t *testing.T, db *DB, c frontier.Completion) {
 	t.Helper()
 	if err := db.Submit(c); err != nil {
@@ -35,7 +35,7 @@ func submitted(t *testing.T, db *DB, c frontier.Completion) {
 	settle(t, db, 1)
 }
 
-// readAll reads the rest of a site.
+// readAll returns all entries of a site that Read still returns.
 func readAll(t *testing.T, db *DB, site frontier.Site) []frontier.Entry {
 	t.Helper()
 	buf := make([]frontier.Entry, 9)
@@ -46,8 +46,9 @@ func readAll(t *testing.T, db *DB, site frontier.Site) []frontier.Entry {
 	return buf[:n]
 }
 
-// rich makes a crawl with rows of every kind: of a.example /ended has ended, /waiting
-// waits, /aside is out of scope, and /ready and /more are queued.
+// rich makes a crawl with rows of every kind, and returns its directory. Of the entries of
+// a.example, /ended has ended, /waiting waits, /aside is out of scope, and /ready and /more are
+// queued.
 func rich(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -75,7 +76,7 @@ func rich(t *testing.T) string {
 		}
 		submitted(t, db, c)
 	}
-	for _, after := range []time.Duration{time.Hour, 0} { // the last one put does not have the latest time
+	for _, after := range []time.Duration{time.Hour, 0} { // the snapshot that is put last does not have the latest time
 		s := &robots.Snapshot{URL: "http://a.example/robots.txt", Fetched: at.Add(after), Status: 200, Body: []byte("User-agent: *\n")}
 		if err := db.PutSnapshot(richSite, s); err != nil {
 			t.Fatal(err)
@@ -87,7 +88,7 @@ func rich(t *testing.T) string {
 	return dir
 }
 
-// reads returns the ways to read a state, by name.
+// reads returns all calls that read a state, by name.
 func reads(t *testing.T) map[string]func(*DB) error {
 	fate := func(path string) func(*DB) error {
 		return func(db *DB) error {
@@ -100,7 +101,7 @@ func reads(t *testing.T) map[string]func(*DB) error {
 		"common": func(db *DB) error { return pairErrors(db.Common()) },
 		"state":  func(db *DB) error { _, err := db.State(richSite); return err },
 		"read": func(db *DB) error {
-			clear(db.handedOut.sites) // entries that were read can be read again
+			clear(db.handedOut.sites) // forget which entries were read, so that they can be read again
 			_, err := db.Read(richSite, time.Now().AddDate(1, 0, 0), make([]frontier.Entry, 9))
 			return err
 		},
@@ -137,30 +138,30 @@ func reads(t *testing.T) map[string]func(*DB) error {
 	}
 }
 
-// flipped returns a value with one changed bit.
+// flipped returns value with one changed bit.
 func flipped(_, value []byte) []byte {
 	value[len(value)-1] ^= 1
 	return value
 }
 
-// emptied returns an empty value with a valid checksum.
+// emptied returns a row value that is empty and has a valid checksum.
 func emptied(key, value []byte) []byte {
 	return binary.BigEndian.AppendUint32(nil, checksum(key, value[:checksumSize]))
 }
 
-// shortened returns a value without its last byte, with a valid checksum.
+// shortened returns value without its last byte, and with a valid checksum.
 func shortened(key, value []byte) []byte {
 	value = value[:len(value)-1]
 	binary.BigEndian.PutUint32(value, checksum(key, value))
 	return value
 }
 
-// Each method that reads a damaged row reports it, and no other method does.
+// Each method that reads a damaged row returns a *DamagedError. The other methods succeed.
 func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 	const fates = "fate of ended, fate of ready, fate of waiting"
 	for _, c := range []struct {
 		bucket  []byte
-		prefix  string // of keys; of entries: the kind
+		prefix  string // prefix of the key of the damaged row; in bucketEntries it includes the kind
 		damage  func(key, value []byte) []byte
 		told    string
 		message string
@@ -233,7 +234,7 @@ func TestADamagedRowIsToldByWhoeverReadsIt(t *testing.T) {
 	}
 }
 
-// The error names the site with the wrong number, not its neighbour.
+// If the record of a site has a wrong number, the error names this site and no other.
 func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 	numbered := func(site string, n siteNum) func(*bbolt.Tx) error {
 		return sealed(bucketNames, []byte(site), n.key()...)
@@ -260,7 +261,8 @@ func TestTheSiteWithAnotherNumberIsTold(t *testing.T) {
 	}
 }
 
-// An end of an entry that was never queued is of another crawl: it ends the run.
+// The end of an entry that was never queued ends the run, because it must belong to another
+// crawl.
 func TestAnEndOfWhatWasNeverQueuedEndsTheRun(t *testing.T) {
 	for _, due := range []time.Time{{}, time.Now()} {
 		db := open(t, rich(t))
@@ -279,7 +281,7 @@ func TestAnEndOfWhatWasNeverQueuedEndsTheRun(t *testing.T) {
 	}
 }
 
-// occupied puts a bucket at the key of a row: bbolt then cannot write that row.
+// occupied makes a bucket with the key of a row, so that bbolt cannot write the row.
 func occupied(t *testing.T, b *bbolt.DB, bucket, key []byte) {
 	t.Helper()
 	err := b.Update(func(tx *bbolt.Tx) error {
@@ -294,7 +296,7 @@ func occupied(t *testing.T, b *bbolt.DB, bucket, key []byte) {
 	}
 }
 
-// refused checks that an error says that the state is damaged, and how.
+// refused checks that err is a *DamagedError, and that its text contains what.
 func refused(t *testing.T, what string, err error) {
 	t.Helper()
 	var damaged *DamagedError
@@ -303,7 +305,7 @@ func refused(t *testing.T, what string, err error) {
 	}
 }
 
-// sequence returns the last number that was assigned in a bucket.
+// sequence returns the last number that bbolt has assigned in a bucket.
 func sequence(t *testing.T, db *DB, bucket []byte) (n uint64) {
 	t.Helper()
 	if err := db.file.bolt.View(func(tx *bbolt.Tx) error { n = tx.Bucket(bucket).Sequence(); return nil }); err != nil {
@@ -312,10 +314,10 @@ func sequence(t *testing.T, db *DB, bucket []byte) (n uint64) {
 	return n
 }
 
-// marked are outputs with marks of one growing file and one finished file.
+// A marked is an Outputs with one growing file and one finished file.
 type marked struct {
 	none
-	full bool // at each flush
+	full bool // each flush reports the growing file as full
 }
 
 func (m marked) Flush() (Moment, error) {
@@ -329,7 +331,7 @@ func (marked) Close(end End) (Last, error) {
 	return Last{Growing: Marks{"grows": {Length: 2}}, Finished: Marks{"full": {Length: 1}}}, nil
 }
 
-// If any row cannot be written, the run ends: no operation is acknowledged with a part
+// If a row cannot be written, the run ends. No operation is acknowledged if one of its rows is
 // missing.
 func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	until := time.Now().Add(3 * time.Hour)
@@ -433,14 +435,14 @@ func TestARowThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	}
 }
 
-// The same holds at the beginning and at the end of a run.
+// If a row cannot be written when a run begins or ends, Begin or Close fails.
 func TestARowThatCannotBeWrittenIsNoBeginAndNoEnd(t *testing.T) {
 	begin := func(db *DB) error {
 		return db.Begin(marked{}, Marks{"grows": {Length: 1}}, Marks{"full": {Length: 1}})
 	}
 	for name, c := range map[string]struct {
 		bucket, key []byte
-		begin, end  bool // when it is written
+		begin, end  bool // whether Begin or Close writes the row
 	}{
 		"open": {bucketMeta, keyOpen, true, true}, "outputs": {bucketMeta, keyOutputs, true, true},
 		"index": {bucketMeta, keyIndex, false, true}, "finished": {bucketFinished, []byte("full"), true, true},
@@ -479,7 +481,7 @@ func TestARowThatCannotBeWrittenIsNoBeginAndNoEnd(t *testing.T) {
 	}
 }
 
-// Marks are written, or an error is returned.
+// PutMarks returns an error if it cannot write the marks.
 func TestMarksThatCannotBeWritten(t *testing.T) {
 	growing, index := Marks{"grows": {Length: 3}}, IndexMarks{Index: Mark{Length: 4}}
 	for _, key := range [][]byte{nil, keyOutputs, keyIndex} {

@@ -12,8 +12,8 @@ import (
 )
 
 // dump returns the contents of the state in dir as sorted lines. Two files with the same
-// commits have the same lines after everything is merged, even if they merged it at different
-// times.
+// committed operations have the same lines when everything is merged, even if they were merged
+// at different times.
 func dump(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	r, err := OpenReader(dir)

@@ -13,8 +13,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// bbolt's Cursor.Prev finds nothing if it reaches a leaf all of whose rows were deleted in
-// the same transaction.
+// bbolt's Cursor.Prev returns nothing if it comes to a leaf whose rows were all deleted in the
+// same transaction. findBlock must find the block before that leaf.
 func TestABlockIsFoundBehindALeafThatWasEmptied(t *testing.T) {
 	b, err := bbolt.Open(filepath.Join(t.TempDir(), "blocks"), 0o600, &bbolt.Options{NoSync: true})
 	if err != nil {
@@ -54,10 +54,10 @@ func TestABlockIsFoundBehindALeafThatWasEmptied(t *testing.T) {
 	}
 }
 
-// So many entries of a site are requeued that leaves of the file become empty; a link of
-// the same commit to the site before it is still known.
+// So many entries of a site are requeued that leaves of the file become empty. Links of the
+// same commit to the site before it are still found to be known.
 func TestWhatComesBackLeavesTheSiteBeforeItKnown(t *testing.T) {
-	synctest.Test(t, wideScope) // all is in one group, also on a slow machine
+	synctest.Test(t, wideScope) // virtual time, so that everything is in one group also on a slow machine
 }
 
 func wideScope(t *testing.T) {

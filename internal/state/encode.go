@@ -2,7 +2,8 @@ package state
 
 import "github.com/permesso-crawler/permesso/frontier"
 
-// These functions encode values as the state file has them, for other Stores.
+// The functions below encode values in the form of the state file. Other implementations of
+// Store use them.
 
 // EncodeClocks returns encoded clocks.
 func EncodeClocks(c *frontier.Clocks) []byte { return appendClocks(nil, c) }

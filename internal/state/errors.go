@@ -40,7 +40,7 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // version has written it in another layout. The crawl is not damaged.
 type VersionError struct {
 	Path      string
-	Have, Can uint64 // the layout that the file has, and the layout that this version reads
+	Have, Can uint64 // Have is the layout of the file, Can the layout that this version reads
 }
 
 func (e *VersionError) Error() string {

@@ -22,12 +22,12 @@ type file struct {
 	dir    string
 	size   atomic.Int64 // bytes of the file after the last commit; the committer writes it, submitters read it
 	closed atomic.Bool  // Close was called: readers get ErrClosed
-	broken atomic.Bool  // a writing transaction has panicked: bbolt may hold its own lock forever
-	step   int          // by how many bytes the file grows at once; used by the committer only
+	broken atomic.Bool  // a transaction that writes has panicked, so bbolt may hold its own lock forever
+	step   int          // number of bytes by which the file grows at once; used by the committer only
 	reads  bool         // the file is opened for reading only, so other processes may read it, too
 
-	mu     sync.RWMutex // held to use bolt, and to replace it; taken before bbolt's own locks
-	bolt   *bbolt.DB    // replaced by the committer only, which needs no lock to use it; nil after close
+	mu     sync.RWMutex // held for reading to use bolt, and for writing to replace it; taken before bbolt's own locks
+	bolt   *bbolt.DB    // nil after close; only the committer replaces it, so the committer uses it without the lock
 	handle *os.File     // the descriptor that bolt uses
 }
 
@@ -54,7 +54,7 @@ func (f *file) open() (err error) {
 	if err != nil {
 		return err
 	}
-	b.AllocSize = f.step // until the first commit sets it again
+	b.AllocSize = f.step // used until the first commit sets it again
 	f.bolt = b
 	return nil
 }
@@ -182,7 +182,7 @@ func checkBuckets(tx *bbolt.Tx, path string) (seed uint64, err error) {
 }
 
 // layout returns the seed of the fingerprints. It returns a *VersionError if this version
-// cannot read the layout of the file, and a *DamagedError if meta is not that of a crawl.
+// cannot read the layout of the file, and a *DamagedError if meta is not the bucket of a crawl.
 func layout(meta *bbolt.Bucket, path string) (seed uint64, err error) {
 	none := &DamagedError{path, errNoState}
 	if meta == nil {

@@ -11,23 +11,24 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A list of page changes (frontier.Changes) brings entries forward, which means that they
-// become due earlier. When the list is submitted, the goroutine of the caller looks up the
-// pages in it. The journal has the result: the entries, with their old and new due times. If an
-// entry no longer has the old due time when the row of the journal is merged, the entry was
-// fetched or brought forward meanwhile. Then the merge does not change its due time. So the
-// effect of a row does not depend on how much was merged when the row was written.
+// A list of page changes (frontier.Changes) makes entries due earlier, or "brings them
+// forward". When the list is submitted, the goroutine of the caller looks up the entries of the
+// pages. It writes them to the journal with their old and new due times. When the row of the
+// journal is merged, an entry may no longer have the old due time, because it was fetched or
+// brought forward meanwhile. Then the merge does not change its due time. So the effect of a
+// row does not depend on how much was merged when the row was written.
 
 // A forward is an entry that waits to be fetched again, with a new, earlier due time.
 type forward struct {
 	named
 	site     frontier.Site
 	from, to int64  // old and new due time, in Unix milliseconds
-	at       uint32 // position in encoded.raw of what appendForward has written
+	at       uint32 // position in encoded.raw at which appendForward has written the forward
 }
 
-// forwards returns the entries that changes bring forward, sorted by site. It does not consider
-// changes that are pending in the journal. It fails if the file cannot be read.
+// forwards returns the entries whose due times the list of page changes makes earlier, sorted
+// by site. It does not consider changes that are pending in the journal. It fails if the file
+// cannot be read.
 func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 	if changes == nil {
 		return nil, nil
@@ -48,8 +49,8 @@ func (db *DB) forwards(changes *frontier.Changes) (all []forward, err error) {
 		if err != nil {
 			return nil, err
 		}
-		// Many entries may get the same due time. In this order their rows are inserted next to
-		// each other.
+		// Many entries may get the same due time. In this order their new rows are next to each
+		// other in the file.
 		slices.SortFunc(w.found, func(a, b forward) int { return cmp.Or(cmp.Compare(a.to, b.to), cmp.Compare(a.num, b.num)) })
 		all = append(all, w.found...)
 	}
@@ -71,13 +72,13 @@ type waiters struct {
 	found  []forward
 }
 
-// A waiter is an entry and the change of its page that a list names.
+// A waiter is an entry that waits, and the change of its page in a list of page changes.
 type waiter struct {
 	fp uint64
 	*frontier.Change
 }
 
-// find looks up the numbers of the entries for w.pages, and sets w.wanted.
+// find looks up the numbers of the entries of the pages w.pages, and sets w.wanted.
 func (w *waiters) find(tx *bbolt.Tx) (err error) {
 	if w.num, err = siteNumber(tx.Bucket(bucketNames), w.site); w.num == 0 || err != nil {
 		return err
@@ -133,7 +134,8 @@ func (w *waiters) some(tx *bbolt.Tx) error {
 	return nil
 }
 
-// addForwards appends the entries that a completion brings forward to the encoded completion.
+// addForwards appends the entries whose due times a completion makes earlier to the encoded
+// completion.
 func (e *encoded) addForwards(all []forward) {
 	if len(all) == 0 {
 		return
@@ -158,13 +160,13 @@ func appendForward(b []byte, f *forward) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, uint64(f.from)), uint64(f.to))
 }
 
-// forward reads what appendForward has written.
+// forward reads a forward that appendForward has encoded.
 func (d *decoder) forward() forward {
 	return forward{named: named{fp: d.uint64()}, from: int64(d.uint64()), to: int64(d.uint64())}
 }
 
-// forwards reads the entries that a completion of the site brings forward. They come after the
-// links of the completion. whole is the length of the encoded completion, in bytes.
+// forwards reads the entries whose due times a completion of the site makes earlier. They come
+// after the links of the completion. whole is the length of the encoded completion, in bytes.
 func (d *decoder) forwards(site frontier.Site, whole int) (all []forward) {
 	for n := d.uvarint(); n > 0 && !d.bad; n-- {
 		of := site

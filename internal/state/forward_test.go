@@ -8,8 +8,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An entry that was handed out, or moved since it was looked up, is not brought forward.
-// Several reports of a change bring an entry forward once.
+// A list of changes does not make an entry earlier that was handed out, or that got another due
+// time since it was looked up. If several lists report the same change, only the first has an
+// effect.
 func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 	const site = frontier.Site("http://a.example")
 	dir, now := t.TempDir(), time.Now().Truncate(time.Second)
@@ -31,14 +32,14 @@ func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 		e.Visits = &frontier.Visits{First: now, Last: last}
 		submitted(t, db, frontier.Completion{Site: site, Entry: e, Fate: fate})
 	}
-	first := read(dues[0], 1)[0] // by a clock that runs ahead
+	first := read(dues[0], 1)[0] // by a clock that is ahead, so that the entry is due
 	changes := &frontier.Changes{Told: now.Add(2 * time.Minute)}
 	for i := range dues {
 		changes.Pages = append(changes.Pages, frontier.Change{Site: site, Key: both[i].Key(), Time: now.Add(time.Minute)})
 	}
 	later := *changes
 	later.Told = now.Add(time.Minute)
-	for _, c := range []*frontier.Changes{changes, &later} { // the second may be looked up before the first has taken effect
+	for _, c := range []*frontier.Changes{changes, &later} { // look up the second list perhaps before the first has taken effect
 		if err := db.Submit(frontier.Completion{Changes: c}); err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +61,9 @@ func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 	}
 }
 
-// An entry that was brought forward after it was looked up for reading ends with its old due
-// time: its row is found, whether or not it was moved before the end was submitted.
+// A list of changes has made an entry due earlier after Read returned it, so it ends with its
+// old due time. Its row is found, whether the row was moved before the end was submitted or
+// later.
 func TestAnEntryThatWasBroughtForwardMeanwhileEnds(t *testing.T) {
 	for name, moved := range map[string]bool{"merged before": true, "merged with its end": false} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +94,7 @@ func TestAnEntryThatWasBroughtForwardMeanwhileEnds(t *testing.T) {
 				submit(frontier.Completion{Changes: &frontier.Changes{
 					Told: now.Add(2 * time.Minute), Pages: []frontier.Change{{Site: site, Key: e.Key(), Time: now.Add(time.Minute)}},
 				}})
-				e = readAll(t, db, site)[0] // by a clock that runs ahead
+				e = readAll(t, db, site)[0] // by a clock that is ahead, so that the entry is due
 				if !e.Due.Equal(again.Until) {
 					t.Fatalf("it was due %v, want %v", e.Due, again.Until)
 				}
@@ -112,7 +114,7 @@ func TestAnEntryThatWasBroughtForwardMeanwhileEnds(t *testing.T) {
 					if st, err := db.State(site); err != nil || st.Queued != 0 || st.Again != 0 || st.Known != 1 {
 						t.Errorf("%+v, %v", st, err)
 					}
-					time.Sleep(time.Minute) // it is merged
+					time.Sleep(time.Minute) // time to merge
 				}
 				if k, ok, err := db.Entry(e.URL); !ok || err != nil || k.Fate != last || !k.Due.IsZero() {
 					t.Errorf("%+v, %v, %v", k, ok, err)

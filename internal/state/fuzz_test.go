@@ -18,8 +18,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fuzz gives any bytes to a decoder, which must not panic. Accepted bytes have the same
-// meaning after they are encoded again.
+// fuzz passes random bytes to a decoder, which must not panic. If the decoder accepts the
+// bytes, encoding and decoding the result again must give the same result.
 func fuzz[T any](f *testing.F, read func(*decoder) T, write func([]byte, *T) []byte, seeds ...T) {
 	for _, s := range seeds {
 		f.Add(write(nil, &s))
@@ -79,7 +79,7 @@ func FuzzEntry(f *testing.F) {
 		entryRank(raw)
 		retried(nil, raw, 1, true)
 		if err != nil || e.URL.Site() != site {
-			return // of another site: no key refers to it
+			return // a value of another site, to which no key refers
 		}
 		again := decoder{b: appendEntry(nil, &e, e.Tries)}
 		if w, err := again.entry(site); err != nil || len(again.b) > 0 || !statetest.SameEntry(w, e) {
@@ -148,7 +148,7 @@ func completions(t testing.TB) []frontier.Completion {
 	}
 }
 
-// encodings returns encodings of completions; some completions bring entries forward.
+// encodings returns encoded completions. Some of them make entries due earlier.
 func encodings(t testing.TB, db *DB) (all []encoded) {
 	forwards := func(sites ...frontier.Site) (all []forward) {
 		for i, site := range sites {
@@ -203,7 +203,7 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// A row of the journal is read as it was written.
+// decodeRow returns the completions from which the row was made.
 func TestARowIsReadAsItWasWritten(t *testing.T) {
 	db := &DB{cache: newKnownCache()}
 	for _, size := range []int{1, 100, 1 << 20} {
@@ -227,7 +227,7 @@ func TestARowIsReadAsItWasWritten(t *testing.T) {
 			t.Errorf("%d rows of size %d", n, size)
 		}
 		for i := range want {
-			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // only this process knows these
+			want[i].num, want[i].entry.num, want[i].own, want[i].leaves = 0, 0, false, false // ignore the fields that are not in the row
 			for k := range want[i].forwards {
 				want[i].forwards[k].num = 0
 			}
@@ -243,7 +243,8 @@ func TestARowIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// Blocks are a map from fingerprints to numbers, however they split.
+// The blocks of a site work like a map from fingerprints to numbers, at any size at which they
+// split.
 func TestBlocksAreAMap(t *testing.T) {
 	b, err := bbolt.Open(filepath.Join(t.TempDir(), "blocks"), 0o600, &bbolt.Options{NoSync: true})
 	if err != nil {
@@ -261,7 +262,7 @@ func TestBlocksAreAMap(t *testing.T) {
 			t.Fatal(err)
 		}
 		most := rapid.IntRange(2, 9).Draw(t, "most")
-		// Few values, so that some are equal; and the extremes.
+		// A small range, so that some fingerprints are equal, and the largest values.
 		fps := rapid.OneOf(rapid.Uint64Range(1, 200), rapid.Uint64Range(1<<64-3, 1<<64-1))
 		want := map[siteNum]map[uint64]uint32{}
 		var a arena

@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A gate is an Outputs that blocks each commit while it is shut, except one for each value in
-// letGo.
+// A gate is an Outputs that blocks commits while shut is set. Each value that is sent to letGo
+// lets one commit pass.
 type gate struct {
 	none
 	shut  atomic.Bool
@@ -30,7 +30,7 @@ func (g *gate) Flush() (Moment, error) {
 	return Moment{}, nil
 }
 
-// gated opens a state with a gate that is shut.
+// gated opens a new state, and returns it with its gate, which is shut.
 func gated(t *testing.T, l Limits) (*DB, *gate) {
 	t.Helper()
 	g := &gate{letGo: make(chan struct{})}
@@ -45,7 +45,7 @@ func gated(t *testing.T, l Limits) (*DB, *gate) {
 	return db, g
 }
 
-// As much waits for a commit as the bounds allow, and as much again for the next one.
+// While one commit runs, the queue accepts operations up to its bounds. Then Submit blocks.
 func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 	c := frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/1"), entry(t, "http://b.example/1")}}
 	size := len((&DB{cache: newKnownCache(), seed: testSeed, limits: Usual}).encodeCompletion(&c, new(draft)).raw)
@@ -61,7 +61,7 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db, g := gated(t, Usual.with(of.bounds))
 				var taken atomic.Int64
-				go func() { // it ends with Close
+				go func() { // the goroutine ends with Close
 					for i := 0; ; i++ {
 						links := []frontier.Entry{entry(t, fmt.Sprintf("http://a.example/%d", 1+i%9)), entry(t, fmt.Sprintf("http://b.example/%d", 1+i%9))}
 						if db.Submit(frontier.Completion{Links: links}) != nil {
@@ -69,7 +69,7 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 						}
 						taken.Add(1)
 						if i == 0 {
-							time.Sleep(time.Second) // only the first is being committed
+							time.Sleep(time.Second) // by now the first operation is being committed
 						}
 					}
 				}()
@@ -88,8 +88,9 @@ func TestAsMuchWaitsAsTheBoundsPermit(t *testing.T) {
 	}
 }
 
-// A value is read as soon as it was put, the last one of each key, and from the file after
-// the commit.
+// Get, Snapshot and Payload return a value as soon as it was put. If several values were put
+// under a key, Get and Snapshot return the last and Payload the first. After the commit they
+// return the same from the file.
 func TestWhatWasPutLastIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Usual
@@ -118,8 +119,8 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 		look(200, "one")
 		time.Sleep(time.Second)
 		put(404, "two")
-		look(404, "one")      // the first payload with these bytes is kept
-		g.letGo <- struct{}{} // the first of them, or its first half
+		look(404, "one")      // the first payload with these bytes stays
+		g.letGo <- struct{}{} // let one commit pass, which has the first operation or a part of it
 		look(404, "one")
 		g.shut.Store(false)
 		close(g.letGo)
@@ -133,7 +134,7 @@ func TestWhatWasPutLastIsRead(t *testing.T) {
 	})
 }
 
-// An entry that ended before a kill is not read again, if its end was not merged either.
+// An entry ended before a kill. Read does not return it again, even if its end was not merged.
 func TestWhatEndedBeforeAKillIsNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Usual
@@ -147,7 +148,7 @@ func TestWhatEndedBeforeAKillIsNotReadAgain(t *testing.T) {
 		if err := db.Submit(frontier.Completion{Links: links}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute) // it is merged
+		time.Sleep(time.Minute) // time to merge
 		var some [2]frontier.Entry
 		if n, err := db.Read(richSite, time.Now(), some[:]); n != 2 || err != nil {
 			t.Fatal(n, err)
@@ -155,7 +156,7 @@ func TestWhatEndedBeforeAKillIsNotReadAgain(t *testing.T) {
 		if err := db.Submit(frontier.Completion{Site: richSite, Entry: some[0], Fate: frontier.Fate{Code: frontier.Fetched}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(21 * time.Millisecond) // it is committed, and not merged
+		time.Sleep(21 * time.Millisecond) // time to commit, but not to merge
 		synctest.Wait()
 		copied := crash(t, dir)
 		if err := db.Close(); err != nil {
@@ -184,7 +185,7 @@ func TestWhatEndedBeforeAKillIsNotReadAgain(t *testing.T) {
 	})
 }
 
-// A snapshot that cannot be encoded ends the run.
+// A snapshot that cannot be encoded as JSON ends the run.
 func TestAnInvalidSnapshotEndsTheRun(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -199,7 +200,7 @@ func TestAnInvalidSnapshotEndsTheRun(t *testing.T) {
 	}
 }
 
-// Requeued entries are read after a kill, too, if they were not merged before.
+// Read returns requeued entries after a kill, even if they were not merged before it.
 func TestWhatCameBackBeforeAKillIsRead(t *testing.T) {
 	dir, copied := rich(t), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -240,12 +241,12 @@ func TestWhatCameBackBeforeAKillIsRead(t *testing.T) {
 	checked(t, copied)
 }
 
-// A group is built in the memory of an earlier group, whose bytes do not show.
+// A group reuses the memory of an earlier group. None of the earlier bytes remain in its rows.
 func TestAGroupIsMadeInTheMemoryOfAnother(t *testing.T) {
 	db := &DB{cache: newKnownCache(), seed: testSeed, limits: Usual}
 	var w workspace
 	var q queue
-	used, again := map[*byte]bool{}, 0 // rows, by their memory
+	used, again := map[*byte]bool{}, 0 // rows by their memory, and the number of rows that reuse memory
 	for n := range 5 {
 		limits := Usual
 		limits.RowSize = 1500 - 300*n

@@ -12,7 +12,7 @@ import (
 )
 
 // Sites, clocks and keys are read in several transactions. Each comes once, also if the crawl
-// goes on during the iteration, and after Close the last pair has the error.
+// changes during the iteration. After Close the last pair has the error ErrClosed.
 func TestManyRowsAreReadInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 2*sitesAtOnce + 100
@@ -28,7 +28,7 @@ func TestManyRowsAreReadInParts(t *testing.T) {
 		for i := range n {
 			submit(fmt.Sprintf("h%04d", i))
 		}
-		time.Sleep(time.Minute) // everything is committed
+		time.Sleep(time.Minute) // time to commit everything
 		synctest.Wait()
 		for kind, names := range map[string]iter.Seq2[string, error]{
 			"sites":  namesOfAll(db.Sites(), func(st frontier.SiteState) string { return string(st.Site) }),
@@ -72,8 +72,8 @@ func TestManyRowsAreReadInParts(t *testing.T) {
 	})
 }
 
-// A clock that is only in the journal when the iteration begins comes once, also if it is merged
-// meanwhile, and its name sorts before the clocks that were read already.
+// When the iteration begins, a clock is only in the journal. It is merged during the iteration,
+// and its name sorts before clocks that were read already. It comes exactly once.
 func TestAClockThatIsMergedMeanwhileComesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, due := t.TempDir(), time.Now().Add(time.Hour)
@@ -133,7 +133,7 @@ func TestAClockThatIsMergedMeanwhileComesOnce(t *testing.T) {
 	})
 }
 
-// namesOfAll yields the name of each value.
+// namesOfAll yields the name of each value, and passes on errors.
 func namesOfAll[T any](all iter.Seq2[T, error], name func(T) string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for v, err := range all {

@@ -30,11 +30,11 @@ import (
 const (
 	ofSite = 1 << iota
 	ofEntry
-	wasWaiting // the entry had kindWaiting
-	ofBack     // entries that were put aside are queued again
-	toGet      // the entry waits, and will be requested with GET instead of HEAD
+	wasWaiting // the row of the entry had kindWaiting
+	ofBack     // entries that were put aside are queued again by the completion
+	toGet      // the entry waits, and must be requested with GET instead of HEAD
 	toVisit    // the entry waits to be fetched again
-	ofForward  // entries are brought forward
+	ofForward  // the completion makes entries due earlier
 )
 
 // A link is a link of a completion that may be new for the crawl.
@@ -49,23 +49,23 @@ type encoded struct {
 	raw    []byte
 	links  []link
 	site   frontier.Site // empty if the completion has only links
-	num    siteNum       // number of site in this file; 0 if it is not known (yet)
-	entry  named         // the entry that ended; zero: no entry ended
+	num    siteNum       // number of site in this file; 0 if not known yet
+	entry  named         // the entry that has ended; the zero value if none has
 	waited bool          // the row of entry had kindWaiting
-	// back has the entries of site that were put aside and are queued again. If there are any,
-	// the completion has no clocks.
+	// back has entries of site that were put aside and are queued again. If it has any, the
+	// completion has no clocks.
 	back     []named
-	forwards []forward // entries of any site that are brought forward, sorted by site
+	forwards []forward // entries that become due earlier, of any site, sorted by site
 	common   []frontier.CommonClock
-	place         // its position in the journal; before the commit, row counts from 0 in the rows of the group
-	own      bool // it came from Submit: Growth.Settled counts it
-	leaves   bool // the frontier gives an entry of site back, and may need to read more
+	place         // position in the journal; before the commit, row is the index of the row in the group
+	own      bool // the completion came from Submit, so Growth.Settled counts it
+	leaves   bool // the frontier no longer holds the entry of site, and may need to read more
 }
 
 // A named identifies an entry within its site.
 type named struct {
-	fp  uint64 // its fingerprint
-	num uint32 // its number in this file; 0 if it is not known (yet)
+	fp  uint64 // fingerprint (hash) of the entry's key
+	num uint32 // number of the entry in this file; 0 if not known yet
 }
 
 // A draft is the memory in which a completion is encoded, until the completion is in the queue.
@@ -74,12 +74,12 @@ type draft struct {
 	news       []finger
 }
 
-// drafts are drafts for reuse.
+// drafts has unused drafts, because their memory is reused.
 var drafts = sync.Pool{New: func() any { return new(draft) }}
 
 // Drafts with more memory than this are not reused.
 const (
-	maxDraft      = 64 << 10 // bytes
+	maxDraft      = 64 << 10 // largest size of a draft that is reused, in bytes
 	maxDraftLinks = 1 << 10
 )
 
@@ -89,8 +89,8 @@ func (d *draft) release() {
 	}
 }
 
-// encodeCompletion encodes a completion, without those links that are known. The result uses
-// the memory of the draft.
+// encodeCompletion encodes a completion. It leaves out links that the crawl is known to have
+// already. The result uses the memory of the draft.
 func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 	e := encoded{site: c.Site, common: c.Common, own: true}
 	flags := byte(0)
@@ -146,7 +146,7 @@ func (db *DB) encodeCompletion(c *frontier.Completion, draft *draft) encoded {
 // encodeBack encodes entries of a site that were put aside and are queued again.
 func encodeBack(site frontier.Site, n siteNum, back []named) encoded {
 	b := append(make([]byte, 0, 64+8*len(back)), ofBack)
-	b = binary.AppendUvarint(b, 0) // no common clocks
+	b = binary.AppendUvarint(b, 0) // the number of common clocks
 	b = binary.AppendUvarint(appendString(b, string(site)), uint64(len(back)))
 	for _, e := range back {
 		b = binary.BigEndian.AppendUint64(b, e.fp)
@@ -188,7 +188,7 @@ type journaled struct {
 	given  frontier.Fate
 	common []frontier.CommonClock
 	entry  uint64 // fingerprint of the entry that ended; 0: no entry ended
-	due    int64  // due time in its old row, in Unix milliseconds; 0: that row had kindReady, with rank in its key
+	due    int64  // due time in the old row of the entry, in Unix milliseconds; 0: that row had kindReady, with rank in its key
 	rank   uint8
 	tries  int
 	byGet  bool
@@ -197,7 +197,7 @@ type journaled struct {
 	back   []named // entries of site that were put aside and are queued again
 }
 
-// completion reads an encoded completion up to its links.
+// completion reads an encoded completion, except its links and what follows them.
 func (d *decoder) completion() (j journaled) {
 	flags := d.byte()
 	if flags&ofSite != 0 {
@@ -252,11 +252,11 @@ func (d *decoder) links(site frontier.Site, whole int) []link {
 	return links
 }
 
-// A rowsBuilder encodes completions as rows of the journal.
+// A rowsBuilder collects encoded completions in rows of the journal.
 type rowsBuilder struct {
 	size  int      // approximate size of a row, in bytes
 	rows  [][]byte // each row begins with room for the checksum
-	spare [][]byte // memory for later rows
+	spare [][]byte // unused memory for later rows
 }
 
 // add copies e.raw to the last row, or to a new row if it does not fit into the last row. It

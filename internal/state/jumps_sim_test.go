@@ -13,21 +13,21 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A witness has a clock of its own: it knows how long a crawl has really run, at any
-// setting of the machine's clock.
+// A witness checks the pauses of a crawl by a clock of its own. This clock counts how long the
+// crawl has run in total, so jumps of the machine's clock do not change it.
 type witness struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	rand  *rand.Rand
-	begun time.Time     // of this run, by the machine's clock
+	begun time.Time     // when this run began, by the machine's clock
 	ran   time.Duration // duration of all runs before
 	not   map[frontier.Site]time.Duration
 	ended map[string]bool
 	added int
 }
 
-// watch returns the time by the witness's clock.
+// watch converts a time of the machine's clock to the witness's clock.
 func (w *witness) watch(t time.Time) time.Duration { return w.ran + t.Sub(w.begun) }
 
 func (w *witness) worker(ctx context.Context, f *frontier.Frontier) error {
@@ -75,7 +75,7 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 		o.Trouble, o.RetryAfter = frontier.SiteTrouble, end.Add(retryAfter)
 		pause = max(pause, 5*time.Second, retryAfter)
 		if kind == 2 && retryAfter%time.Hour == 0 {
-			o.RetryAfter = o.RetryAfter.Round(0) // as a date in a header has it
+			o.RetryAfter = o.RetryAfter.Round(0) // round to seconds and drop the monotonic clock, as a date in a Retry-After header does
 		}
 	}
 	w.mu.Lock()
@@ -84,12 +84,12 @@ func (w *witness) ask(turn *frontier.Turn) frontier.Outcome {
 	return o
 }
 
-// Between runs the clock of the machine jumps by years, back and forth, or the
-// directory is copied to a machine with such a clock. No pause is cut short,
-// and nothing waits for the years.
+// Between two runs the clock of the machine jumps by years, forward or back, or the directory
+// is copied to a machine with such a clock. No pause becomes shorter, and no entry waits for
+// years.
 //
-// For site owners: "No pause gets shorter if the machine's clock is wrong by years in
-// one run, or on a machine to which a crawl is copied."
+// For site owners: "No pause gets shorter if the machine's clock is wrong by years in one run,
+// or on a machine to which a crawl is copied."
 func TestPausesOutliveClocksThatJump(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for seed := range uint64(8) {
@@ -98,7 +98,7 @@ func TestPausesOutliveClocksThatJump(t *testing.T) {
 			w := &witness{t: t, rand: rand.New(rand.NewPCG(seed, 3)), not: map[frontier.Site]time.Duration{}, ended: map[string]bool{}}
 			for run := range 8 {
 				synctest.Test(t, func(t *testing.T) {
-					time.Sleep(time.Duration(w.rand.IntN(8)) * 3 * year) // or the same time again: no time has passed
+					time.Sleep(time.Duration(w.rand.IntN(8)) * 3 * year) // jump, unless the random number is 0: then no time has passed
 					w.begun = time.Now()
 					db, err := start(dir, Options{})
 					if err != nil {

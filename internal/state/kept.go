@@ -126,11 +126,11 @@ func (db *DB) keptAfter(site frontier.Site, after *uint32) (some []Kept, more bo
 // journal to them. The caller holds DB.merging.
 type keptSite struct {
 	*view
-	n       siteNum // 0 if the site is not known
+	n       siteNum // number of the site; 0 if the site has no record yet
 	record  siteRecord
-	pending *pendingSite          // nil: nothing is pending
-	ends    map[uint32]pendingEnd // the last pending end of each entry, by number
-	forward map[uint64][]place    // where the journal makes an entry due earlier, after its last end: by the fingerprint of the entry
+	pending *pendingSite          // what the journal has for the site and is not merged; nil: nothing
+	ends    map[uint32]pendingEnd // the last unmerged end of each entry, by the number of the entry
+	forward map[uint64][]place    // places in the journal that make an entry due earlier after its last end, by the fingerprint of the entry
 }
 
 func (v *view) keptSite(site frontier.Site) (*keptSite, error) {
@@ -187,7 +187,7 @@ func (s *keptSite) ranks(rows *bbolt.Cursor) (ranks []uint8) {
 	return ranks
 }
 
-// kept returns the entry of a row, with the pending changes applied.
+// kept returns the entry in a row, as it will be when the journal is merged.
 func (s *keptSite) kept(key, value []byte) (Kept, error) {
 	e, err := rowEntry(s.record.Site, s.n, key, value)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *keptSite) take(k *Kept, end pendingEnd) error {
 	j, err := s.change.journaled(end.place)
 	k.Fate, k.Due = j.fate, time.Time{}
 	k.Tries = max(k.Tries, j.tries)
-	if j.fate.Waits() { // the entry will get these values in its new row, too
+	if j.fate.Waits() { // when the end is merged, the new row of the entry gets these values, too
 		k.Due = time.UnixMilli(dueMillis(j.fate.Until))
 		if j.visits != nil {
 			k.Visits, k.Tries = j.visits, 0
@@ -255,8 +255,8 @@ func waits(e *frontier.Entry) frontier.Fate {
 	return fate
 }
 
-// link returns the entry of the pending link with the fingerprint fp. ok is false if there is
-// no such link.
+// link returns the entry of a link that is in the journal and not merged. fp is the fingerprint
+// of the entry. ok is false if there is no such link.
 func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	if s.pending == nil {
 		return k, false, nil
@@ -276,7 +276,8 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	return k, true, nil
 }
 
-// links returns the entries of those pending links that have no row yet, each only once.
+// links returns the entries of the links that are in the journal and have no row yet. Each
+// entry comes only once.
 func (s *keptSite) links() (all []Kept, err error) {
 	if s.pending == nil {
 		return nil, nil
@@ -301,10 +302,10 @@ func (s *keptSite) links() (all []Kept, err error) {
 	return all, nil
 }
 
-// A rows iterates over the rows of a site in the order of the numbers of the entries in them.
+// rows iterates over the rows of one site, sorted by the numbers of the entries in the rows.
 type rows struct {
 	sources []*rowSource
-	waiting []waitingRow // the rows of the waiting entries with the lowest numbers, sorted by number
+	waiting []waitingRow // rows of the waiting entries with the lowest numbers, sorted by number
 	entries *bbolt.Bucket
 	n       siteNum
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// Of a site with more entries than are read at once, all are returned in the order in which
-// they were found, with any rank, waiting, queued or ended.
+// Entries returns all entries of a site with more entries than one transaction reads. They have
+// the order in which they were found, with any rank, and whether they wait, are queued or have
+// ended.
 func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	dir := t.TempDir()
 	db, err := start(dir, Options{Gather: -1, Seed: testSeed})
@@ -83,7 +84,7 @@ func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	if i != n {
 		t.Errorf("%d entries, want %d", i, n)
 	}
-	for k := range r.Entries(site) { // the loop may be left early
+	for k := range r.Entries(site) { // the body of the loop may end it early
 		if k.Number != 1 {
 			t.Errorf("the first has the number %d", k.Number)
 		}
@@ -94,7 +95,8 @@ func TestEntriesComeInTheOrderInWhichTheyWereFound(t *testing.T) {
 	}
 }
 
-// Ahead counts by rank, then by age; waiting entries are not counted.
+// Ahead counts the entries with a lower rank, and those with the same rank that are older. It
+// does not count waiting entries.
 func TestWhatIsAheadComesFirst(t *testing.T) {
 	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
 	if err != nil {
@@ -122,7 +124,8 @@ func TestWhatIsAheadComesFirst(t *testing.T) {
 	}
 }
 
-// Names returns more sites than are read at once, sorted, each once.
+// Names returns each site once, in byte order, if there are more sites than one transaction
+// reads.
 func TestNamesComeSorted(t *testing.T) {
 	db, err := start(t.TempDir(), Options{Gather: -1, Seed: testSeed})
 	if err != nil {
@@ -146,7 +149,7 @@ func TestNamesComeSorted(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%d names, want %d: %q", len(got), len(want), got)
 	}
-	for range db.Names() { // the loop may be left early
+	for range db.Names() { // the body of the loop may end it early
 		break
 	}
 	if err := db.Close(); err != nil {
@@ -164,7 +167,8 @@ func TestNamesComeSorted(t *testing.T) {
 	}
 }
 
-// Entries that were found, ended or brought forward are known before that is merged.
+// Entries and Entry return entries that were found, have ended or became due earlier, before
+// these changes are merged.
 func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
 	var pending unmerged
 	found := 0
@@ -179,7 +183,7 @@ func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
 				if n != 100 {
 					continue
 				}
-				for _, e := range o.hand { // that changed has some to bring forward
+				for _, e := range o.hand { // end the entries so that they wait to be fetched again, because changed makes such entries due earlier
 					c := frontier.Completion{Site: e.URL.Site(), Entry: e}
 					again(&c, o.now, time.Hour)
 					if err := o.db.Submit(c); err != nil {
@@ -199,7 +203,7 @@ func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
 			o.commit()
 			pending.count(o.db)
 			copied := crash(t, o.dir)
-			if err := o.db.Close(); err != nil { // it merges the rest
+			if err := o.db.Close(); err != nil { // Close merges the rest
 				t.Fatal(err)
 			}
 			got, unmerged := entriesIn(t, copied)
@@ -220,7 +224,8 @@ func TestEntriesAreKnownBeforeTheyAreMerged(t *testing.T) {
 	}
 }
 
-// entriesIn returns all entries of a crawl, and how many of them have no number yet.
+// entriesIn returns all entries of the crawl in dir as text, by URL. unmerged is the number of
+// those entries that have no number yet.
 func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
 	t.Helper()
 	r, err := OpenReader(dir)
@@ -259,8 +264,8 @@ func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
 	return all, unmerged
 }
 
-// While the crawl continues each entry is still returned once and in order, those found
-// meanwhile at the end.
+// While the crawl continues, Entries returns each entry once and in order. Entries that are
+// found meanwhile come last.
 func TestEntriesComeOnceWhileTheCrawlGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := start(t.TempDir(), Options{Seed: testSeed, Limits: tiny(rand.New(rand.NewPCG(1, 1)))})

@@ -22,8 +22,8 @@ func collect(t *testing.T, all iter.Seq2[frontier.Entry, error]) (urls []string)
 	return urls
 }
 
-// Queued entries are read in pieces, including those handed out, from an open crawl and
-// from its directory.
+// Queued returns all entries that have not ended, also those that Read has returned. It works
+// on an open crawl and on a closed one.
 func TestQueuedAreAllThatHaveNotEnded(t *testing.T) {
 	dir := t.TempDir()
 	db, err := start(dir, Options{Gather: -1})
@@ -59,11 +59,11 @@ func TestQueuedAreAllThatHaveNotEnded(t *testing.T) {
 	settle(frontier.Completion{Site: site, Entry: read[0], Fate: frontier.Fate{Code: frontier.Fetched, Status: 200}})
 	due := time.Now().Add(time.Hour).Truncate(time.Second)
 	settle(frontier.Completion{Site: site, Entry: read[1], Fate: frontier.Fate{Code: frontier.Waiting, Until: due}})
-	want = append(want[2:], want[1]) // waiting entries come last
+	want = append(want[2:], want[1]) // the waiting entry comes last
 	if got := collect(t, db.Queued(site)); !slices.Equal(got, want) {
 		t.Errorf("%d are left, want %d: %v", len(got), len(want), got)
 	}
-	for e := range db.Queued(site) { // the loop may be left early
+	for e := range db.Queued(site) { // the body of the loop may end it early
 		if e.URL.Target() != want[0] {
 			t.Errorf("the first is %s", e.URL)
 		}

@@ -42,24 +42,24 @@ type Source interface {
 type Node struct {
 	Name              string
 	Growing, Finished Marks
-	Unclean           bool // its last run did not close them
+	Unclean           bool // the node's last run did not close the outputs
 }
 
-// A Maker writes the state of a crawl, which another Store has, into a new state file. The
-// methods are called in this order: for each site Site, and Entry for each of its entries, in
-// the order in which they were found; in between and after that the others; at last Finish or
-// Abandon. It needs bounded memory. It syncs the file only in Finish, so after a kill the file
-// is worthless.
+// A Maker copies the state of a crawl from another Store into a new state file. The caller
+// calls Site for each site, and then Entry for each of the site's entries, in the order in
+// which they were found. The other methods may be called in between or after that. Finish or
+// Abandon is called last. A Maker needs bounded memory. It syncs the file only in Finish, so
+// after a kill the file must be thrown away.
 type Maker struct {
-	Sites, Entries int // how many were added
+	Sites, Entries int // numbers of sites and entries that were added
 
 	db     *DB
 	change *change
-	steps  int // changes in the transaction, and the thousands of bytes in them
-	most   int // of steps, in one transaction
+	steps  int // size of the open transaction: the number of changes, plus one for each thousand bytes in them
+	most   int // largest value of steps in one transaction
 	num    siteNum
-	record *siteRecord // nil: no site was added
-	news   []numbered  // the entries of the site in this transaction
+	record *siteRecord // record of the current site; nil: no site was added
+	news   []numbered  // entries of the current site that this transaction has added
 }
 
 // makerSteps is how many changes one transaction makes. The fingerprints of a large site go to
@@ -91,7 +91,8 @@ func (m *Maker) begin() error {
 	return err
 }
 
-// do calls step, which makes the given number of changes, and commits when there are many.
+// do calls step, which makes the given number of changes. It then commits if the transaction
+// has many changes.
 func (m *Maker) do(steps int, step func() error) error {
 	return m.db.file.guarded(true, func() error {
 		if err := step(); err != nil {
@@ -119,7 +120,7 @@ func (m *Maker) next() error {
 	return m.begin()
 }
 
-// keep writes what is remembered of the current site.
+// keep writes the record and the fingerprints of the current site to the file.
 func (m *Maker) keep() error {
 	if m.record == nil {
 		return nil
@@ -145,7 +146,8 @@ func (m *Maker) keep() error {
 	return put(c.states, m.num.key(), m.record.value(c.arena.take(256)))
 }
 
-// Site begins a site. It has the clocks, the cost and the fate of st; other fields are not used.
+// Site begins a site. It uses the clocks, the cost and the fate in st, and ignores other
+// fields.
 func (m *Maker) Site(st *frontier.SiteState) error {
 	return m.do(1, func() error {
 		if err := m.keep(); err != nil {
@@ -167,7 +169,7 @@ func (m *Maker) Site(st *frontier.SiteState) error {
 	})
 }
 
-// Entry adds an entry of the last site. The ID and the Number of k are not used.
+// Entry adds an entry of the site that was begun last. It ignores the ID and the Number of k.
 func (m *Maker) Entry(k *Kept) error {
 	return m.do(1, func() error {
 		c, r := m.change, m.record
@@ -204,9 +206,9 @@ func (m *Maker) Entry(k *Kept) error {
 	})
 }
 
-// Snapshot adds a snapshot of a robots.txt, or of a license under the name of its URL. Those of
-// one name come in the order in which they were put. Of s.Copy only the time matters: it names a
-// snapshot that came before.
+// Snapshot adds a snapshot of a robots.txt, or of a license document. name is the site, or the
+// URL of the license document. Snapshots of one name must be added in the order in which they
+// were put. Of s.Copy only the time is used, to find the earlier snapshot.
 func (m *Maker) Snapshot(name frontier.Site, s *robots.Snapshot) error {
 	return m.do(2+len(s.Body)>>10, func() error {
 		if s.Copy != nil && m.change.tx.Bucket(bucketSnapshots).Get(snapshotKey(name, s.Copy.Fetched)) == nil {

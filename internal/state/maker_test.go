@@ -22,7 +22,7 @@ func TestAMadeStateHasWhatWasWritten(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.most = 1 + random.IntN(200) // many transactions
+			m.most = 1 + random.IntN(200) // the largest transaction is random, so that there are many
 			at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.Local)
 			var want [][]Kept
 			for s := range 5 {
@@ -157,7 +157,7 @@ func TestAMakerRefusesWhatDoesNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Two entries with one key have one fingerprint.
+	// Two entries with the same key have the same fingerprint.
 	for _, most := range []int{1, 100} {
 		if m, err = Make(t.TempDir()); err != nil {
 			t.Fatal(err)

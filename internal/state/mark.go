@@ -24,7 +24,7 @@ type Mark struct {
 // Digest returns the SHA-256 of the first Length bytes of the file, or nil if it is not known.
 func (m Mark) Digest() []byte { return digest.Of(m.SHA256, m.Length) }
 
-// Of returns m with its length and checksums replaced by those of o.
+// Of returns a copy of m that has the length and the checksums of o.
 func (m Mark) Of(o Mark) Mark {
 	m.Length, m.Sum, m.SHA256 = o.Length, o.Sum, o.SHA256
 	return m
@@ -87,7 +87,7 @@ func getMarks(meta *bbolt.Bucket) (growing Marks, index IndexMarks, err error) {
 // the crawl meanwhile.
 type Outline struct {
 	Marks Marks      // marks of the files to which a run appends
-	Index IndexMarks // marks of the index
+	Index IndexMarks // marks of the index and of index.part
 	bolt  *bbolt.DB
 }
 

@@ -42,7 +42,7 @@ func (m *mender) heads() error {
 	for _, at := range []int64{0, page} {
 		var b [80]byte
 		if _, err := m.file.ReadAt(b[:], at); err != nil {
-			return nil // the file was truncated
+			return nil // the page is beyond the end of the file, which was truncated
 		}
 		if bit, ok := oneBit(b[16:], func() bool { return goodHead(b[16:]) }); ok {
 			m.n++
@@ -200,7 +200,7 @@ func (m *mender) row(b []byte, e int) {
 	if err != nil || len(key)+len(value) > maxMended {
 		return
 	}
-	// bbolt stores a key and its value next to each other.
+	// bbolt stores a key and its value next to each other, so search both.
 	if _, ok := oneBit(key, good); ok {
 		m.n++
 	} else if _, ok := oneBit(value, good); ok {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A flipped bit that makes an element of a page a bucket, or changes the name of a bucket,
-// is mended.
+// One flipped bit makes an element of a page a bucket, or changes the name of a bucket.
+// MendFlips corrects it.
 func TestABitOfABucketIsMended(t *testing.T) {
 	dir := rich(t)
 	path := filepath.Join(dir, File)

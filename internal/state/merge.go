@@ -21,25 +21,25 @@ type change struct {
 	writeBuckets
 	readers
 
-	row uint64 // number of the last row that the journal has
-	// rows has the rows of the journal that were read, without checksums, by the low half of
-	// their number.
+	row uint64 // number of the last row in the journal
+	// rows has the rows of the journal that this change has read, without their checksums. The
+	// keys are the low halves of the rows' numbers.
 	rows  map[uint32][]byte
 	arena arena
 
-	size     int64             // bytes of the file before the transaction
-	archived map[string]uint32 // what to add to book.archived
+	size     int64             // size of the file before the transaction, in bytes
+	archived map[string]uint32 // numbers of WARC files that this commit has assigned; added to book.archived after the commit
 	merged   []mergedSite
 	ended    []uint64             // IDs of entries whose end this commit has merged
-	records  []changedSite        // sites whose record this commit has changed
+	records  []changedSite        // sites whose records this commit has changed
 	touched  []frontier.SiteState // the states of the sites in records after the changes
-	payloads []string             // keys of the payloads that were put
+	payloads []string             // keys of the payloads that this commit has put
 	upTo     uint64               // all rows of the journal up to this row are merged
 	drained  bool                 // this commit ends a pass, and has written the common clocks
-	pass     *pass                // the pass that this commit leaves unfinished; nil: none
+	pass     *pass                // the pass that this commit does not finish; nil: none
 	at       int                  // index in pass.sites of the first site that is not merged
 
-	payloadsMerged bool // all payloads were merged, also those of the payload journal
+	payloadsMerged bool // all payloads were merged, including those of the payload journal
 }
 
 // writeBuckets are the buckets that a change writes.
@@ -66,7 +66,7 @@ type changedSite struct {
 type mergedSite struct {
 	*pendingSite
 	num   siteNum
-	count int // how many links of the site, from the first on, were merged
+	count int // number of links of the site that were merged, counted from the first
 }
 
 func newChange(db *DB, tx *bbolt.Tx, row uint64) *change {
@@ -124,7 +124,7 @@ func (c *change) merge(s *pendingSite) error {
 		return err
 	}
 	if s.done == 0 && len(found) == 0 {
-		// This is the usual case, because most links to other sites are known.
+		// No link is new. This is the usual case, because most links to other sites are known.
 		c.merged = append(c.merged, mergedSite{s, n, len(links)})
 		return nil
 	}
@@ -210,8 +210,8 @@ func (c *change) end(n siteNum, r *siteRecord, num uint32, j *journaled) error {
 	}
 	value := get(c.entryRows, from)
 	if value == nil && j.due != 0 {
-		// A list of page changes, submitted before the entry ended, has made the due time of
-		// the entry earlier.
+		// The entry has no row under its old due time, because a list of page changes,
+		// submitted before the entry ended, has made the due time earlier. Search for the row.
 		from, value = c.waiting(n, num)
 	}
 	if value == nil {
@@ -298,7 +298,7 @@ type workspace struct {
 	found []int32
 	news  []numbered
 
-	// room and all are the memory for a commit group.
+	// room and all are reused for the operations of a commit group.
 	room batch
 	all  []encoded
 }
@@ -321,7 +321,7 @@ func (w *workspace) reuse(g *commitGroup, rowSize int) {
 	w.room.rows = spare.spare
 }
 
-// A finger is the fingerprint of the i-th link.
+// A finger is the fingerprint of a link, and the index i of the link.
 type finger struct {
 	fp uint64
 	i  int32
@@ -544,7 +544,7 @@ func firstWaiting(rows *bbolt.Cursor, n siteNum, again bool, out func(num uint32
 		if passed == 0 {
 			st.Waiting = due
 		}
-		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // the checksum is not checked here, but when the entry is read
+		if again && len(value) > checksumSize && waitsAgain(value[checksumSize:]) { // do not check the checksum here, because it is checked when the entry is read
 			st.NextAgain = due
 			return
 		}

@@ -11,13 +11,13 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A row that is damaged while a run has the file open is not taken for a missing one: the
-// next commit that reads it ends the run, and writes nothing.
+// A row is damaged while a run has the file open. The next commit that reads the row ends the
+// run and writes nothing. It must not take the row for a missing one.
 func TestAMergeEndsAtADamagedRow(t *testing.T) {
 	type row struct {
 		bucket []byte
-		kind   byte // of a row of entries; 0: any
-		hungry bool // its site is merged before the others
+		kind   byte // kind of the damaged row in bucketEntries; 0: any
+		hungry bool // merge the site before others, because no entry of it is left to read
 	}
 	for name, what := range map[string]row{
 		"name": {bucketNames, 0, false}, "record": {bucketStates, 0, false}, "fingerprints": {bucketEntries, kindSeen, false},
@@ -67,7 +67,7 @@ func TestAMergeEndsAtADamagedRow(t *testing.T) {
 	}
 }
 
-// Memory from an arena has one owner, at any size.
+// An arena never returns the same memory twice, for any sizes.
 func TestArenasGiveMemoryOnce(t *testing.T) {
 	var a arena
 	var all [][]byte
@@ -87,7 +87,8 @@ func TestArenasGiveMemoryOnce(t *testing.T) {
 	}
 }
 
-// sifting opens a state that looks up links from the first one on, and commits at once.
+// sifting opens a state in which Submit looks up links in a file of any size. Commits do not
+// wait for more work.
 func sifting(t *testing.T) *DB {
 	l := Usual
 	l.Sift = 0
@@ -99,15 +100,14 @@ func sifting(t *testing.T) *DB {
 	return db
 }
 
-// Links that are looked up before they are submitted are still queued in the order in which
-// they were found.
+// Links that Submit looks up in the file are queued in the order in which they were found.
 func TestSiftedLinksKeepTheirOrder(t *testing.T) {
 	db := sifting(t)
 	var links []frontier.Entry
 	for _, path := range strings.Split("q w e r t z u i o p a s d f g h j k l y", " ") {
 		links = append(links, entry(t, "http://a.example/"+path), entry(t, "http://b.example/"+path))
 	}
-	for _, some := range [][]frontier.Entry{links[:2], links, links} { // known sites, and known links
+	for _, some := range [][]frontier.Entry{links[:2], links, links} { // first links of known sites, and then links that are known themselves
 		if err := db.Submit(frontier.Completion{Links: some}); err != nil {
 			t.Fatal(err)
 		}

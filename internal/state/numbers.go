@@ -13,10 +13,10 @@ import (
 // not found there, and is looked up again when it is merged. A numberCache is safe for
 // concurrent use; the zero value is empty.
 type numberCache struct {
-	places atomic.Pointer[[numberPlaces]atomic.Uint64] // each place has the upper half of a name's hash, and the number of the site
+	places atomic.Pointer[[numberPlaces]atomic.Uint64] // in each place, the upper half of the hash of a name, and the number of the site
 }
 
-const numberPlaces = 1 << 18 // 2 MiB
+const numberPlaces = 1 << 18 // 2 MiB of memory
 
 // number returns the number of a site, or 0 if the site is not in the cache. Rarely it returns
 // the number of another site.

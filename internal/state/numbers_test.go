@@ -40,8 +40,8 @@ func TestANumberIsThatOfItsSite(t *testing.T) {
 	}
 }
 
-// A site that the cache confuses with another one loses no link, and gets none of the
-// other's.
+// If the cache returns the number of another site, no link is lost, and no link is added to the
+// wrong site.
 func TestAMistakenSiteLosesNoLink(t *testing.T) {
 	db := sifting(t)
 	submit := func(links ...frontier.Entry) {
@@ -54,7 +54,7 @@ func TestAMistakenSiteLosesNoLink(t *testing.T) {
 	a, b := frontier.Site("http://a.example"), frontier.Site("http://b.example")
 	submit(entry(t, "http://a.example/1"), entry(t, "http://b.example/1"))
 	db.cache = newKnownCache()
-	submit(entry(t, "http://a.example/1"), entry(t, "http://b.example/1")) // this notes their numbers
+	submit(entry(t, "http://a.example/1"), entry(t, "http://b.example/1")) // now the cache has the numbers of both sites
 	na, nb := db.numbers.number(a), db.numbers.number(b)
 	if na == 0 || nb == 0 || na == nb {
 		t.Fatalf("sites with the numbers %d and %d are in the cache", na, nb)

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// tiny returns limits with which a few links make several rows, blocks and slices.
+// tiny returns limits so low that a few links need several rows, blocks and slices.
 func tiny(r *rand.Rand) *Limits {
 	return &Limits{
 		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
@@ -25,7 +25,7 @@ func tiny(r *rand.Rand) *Limits {
 
 const testSeed = 7
 
-// An original is a crawl of random visits.
+// An original is a crawl of random visits. Copies of it are compared with it.
 type original struct {
 	t    *testing.T
 	rand *rand.Rand
@@ -33,7 +33,7 @@ type original struct {
 	db   *DB
 	now  time.Time
 	hand []frontier.Entry
-	lazy bool // it merges late
+	lazy bool // the crawl merges its journal late
 }
 
 func (o *original) open() {
@@ -48,9 +48,9 @@ func (o *original) open() {
 	o.hand = nil
 }
 
-// kill continues with the files that a kill would have left.
+// kill replaces the crawl by a copy of its files, as a kill would have left them.
 func (o *original) kill() {
-	synctest.Wait() // a copy is of one moment, like the files after a kill
+	synctest.Wait() // wait until nothing runs, so that all copied files are of one moment
 	copied := crash(o.t, o.dir)
 	if err := o.db.Close(); err != nil {
 		o.t.Fatal(err)
@@ -59,7 +59,7 @@ func (o *original) kill() {
 	o.open()
 }
 
-// commit waits until everything that was put is committed. It may not be merged yet.
+// commit waits until all submitted operations are committed. They need not be merged.
 func (o *original) commit() {
 	for synctest.Wait(); ; synctest.Wait() {
 		if put, _ := o.db.Pending(); put == 0 {
@@ -84,7 +84,7 @@ func (o *original) links() (all []frontier.Entry) {
 	return all
 }
 
-// changed submits a list of page changes.
+// changed submits a list that says that some pages have changed.
 func (o *original) changed(at time.Time) error {
 	c := &frontier.Changes{Told: at, Least: time.Duration(o.rand.IntN(20)) * time.Second}
 	for range 100 {
@@ -94,7 +94,7 @@ func (o *original) changed(at time.Time) error {
 	return o.db.Submit(frontier.Completion{Links: o.links(), Changes: c})
 }
 
-// again makes a completion that of a page that is fetched again.
+// again changes c so that its entry will be fetched again after the given duration.
 func again(c *frontier.Completion, at time.Time, after time.Duration) {
 	c.Fate = frontier.Fate{Code: frontier.Fetched, Status: 200, Time: at, Until: at.Add(after)}
 	last := c.Fate
@@ -102,8 +102,8 @@ func again(c *frontier.Completion, at time.Time, after time.Duration) {
 	c.Entry.Tries, c.Entry.Visits = 0, &frontier.Visits{First: at, Last: last}
 }
 
-// requeue queues entries again. If later is set, they are not merged by the commit that they
-// are in.
+// requeue calls Requeue. If later is set, the commit that has the requeued entries does not
+// merge them.
 func (o *original) requeue(wanted func(frontier.Entry) bool, later bool) error {
 	_, err := o.db.Requeue(wanted)
 	if later {
@@ -161,12 +161,13 @@ func (o *original) act() error {
 	case n < 18:
 		return o.db.PutPayload("sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ23456"+string(rune('A'+r.IntN(26))), Payload{at, o.url().String()})
 	}
-	time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond) // virtual
+	time.Sleep(time.Duration(r.IntN(30)) * time.Millisecond) // in virtual time
 	synctest.Wait()
 	return nil
 }
 
-// unmerged is how much of each kind is pending: links, and ends of entries.
+// unmerged has the numbers of links and of ends of entries that are in the journal and not
+// merged.
 type unmerged struct {
 	links int
 	ends  [comesForward + 1]int
@@ -183,8 +184,8 @@ func (u *unmerged) count(db *DB) {
 	}
 }
 
-// finished returns a copy of the crawl in which everything is merged, after some reads and
-// kills.
+// finished copies the crawl in dir, reads and kills the copy a few times, and merges
+// everything. It returns the directory of the copy.
 func (o *original) finished(dir string) string {
 	for lives := 1 + o.rand.IntN(4); lives > 0; lives-- {
 		db, err := start(dir, Options{Limits: tiny(o.rand)})
@@ -212,12 +213,12 @@ func (o *original) finished(dir string) string {
 	return dir
 }
 
-// What is committed makes the same state however it is merged, with any reads, kills and
-// closes in between.
+// The same committed operations make the same state, however they are merged, and with any
+// reads, kills and restarts in between.
 func TestMergesMakeTheSameState(t *testing.T) {
 	var mu sync.Mutex
 	var pending unmerged
-	t.Cleanup(func() { // after all seeds
+	t.Cleanup(func() { // runs after all seeds
 		if pending.links == 0 || slices.Contains(pending.ends[:], 0) {
 			t.Errorf("something was always merged before: %+v", pending)
 		}

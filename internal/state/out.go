@@ -2,20 +2,20 @@ package state
 
 import "sync"
 
-// handedOut tracks the entries that are out: those that Read has returned, and those that
-// ended in an earlier run, until their end is merged. In the file they are still queued, but
-// Read does not return them again.
+// handedOut tracks the entries that are out: those that Read has returned, and those that ended
+// in an earlier run. An entry is out until its end is merged. In the file it is still queued,
+// but Read does not return it again.
 type handedOut struct {
 	mu    sync.Mutex // taken after queue.mu, never before it
 	sites map[siteNum]*outEntries
 }
 
-// outEntries are the entries of a site that are out. A nil outEntries is empty.
+// outEntries has the entries of a site that are out (see handedOut). A nil outEntries is empty.
 type outEntries struct {
-	ready map[uint32]bool // by number of the entry: whether its row has kindReady
-	hand  int             // how many entries the frontier has, without held ones (frontier.Completion.Held)
-	dry   bool            // the last read returned all entries that were left
-	upTo  []byte          // all entries with kindReady whose key is not greater than upTo are out
+	ready map[uint32]bool // the entries that are out (see handedOut), by number; true if the row of the entry has kindReady
+	hand  int             // number of entries that the frontier has, without entries on hold (frontier.Completion.Held)
+	dry   bool            // the last read returned all entries of the site that were left
+	upTo  []byte          // all entries of kindReady with a key up to upTo are out (see handedOut)
 }
 
 func (o *outEntries) has(num uint32) bool {
@@ -39,7 +39,8 @@ func (o *outEntries) count(f func(num uint32) bool) (n int) {
 	return n
 }
 
-// take marks an entry as out. It returns false if the entry was out already.
+// take marks an entry as out (see handedOut), so that Read does not return it again. It returns
+// false if the entry was marked before.
 func (h *handedOut) take(n siteNum, num uint32, ready bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +56,7 @@ func (h *handedOut) take(n siteNum, num uint32, ready bool) bool {
 	return true
 }
 
-// isOut reports whether an entry is out.
+// isOut reports whether an entry is out (see handedOut), so that Read must not return it.
 func (h *handedOut) isOut(n siteNum, num uint32) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -63,7 +64,7 @@ func (h *handedOut) isOut(n siteNum, num uint32) bool {
 }
 
 // begin appends outEntries.upTo of a site to key, so that a read can begin after the entries
-// that are out.
+// that Read has returned before.
 func (h *handedOut) begin(n siteNum, key []byte) []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()

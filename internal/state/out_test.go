@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A read begins after the entries that are out, since otherwise each page of a large site
-// would scan all of them, and still finds entries that were added before them.
+// A read of a large site begins after the entries that Read has returned before, because it
+// would be slow to skip them one by one. It still finds entries that were added before them.
 func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	db, err := start(t.TempDir(), Options{})
 	if err != nil {
@@ -75,8 +75,8 @@ func TestAReadBeginsBehindWhatIsOut(t *testing.T) {
 	}
 }
 
-// A site that an op leaves without an entry to read is merged with that op or after it, at
-// any time the committer takes a batch: before it there is nothing to merge.
+// An operation leaves a site without an entry to read. The site is then merged with this
+// operation or after it, and never before it, whenever the committer takes a batch.
 func TestASiteIsHungryWithWhatMadeItSo(t *testing.T) {
 	const sites = 100_000
 	l := Usual

@@ -11,7 +11,7 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// A state file can be written by its owner, read by others, and not executed.
+// The owner can write the state file, and others can only read it. The file is not executable.
 func TestTheStateIsNoProgram(t *testing.T) {
 	info, err := os.Stat(filepath.Join(filled(t), File))
 	if err != nil || info.Mode().Perm()&0o711 != 0o600 {
@@ -52,7 +52,7 @@ func TestOutlines(t *testing.T) {
 	}
 }
 
-// A dump, with which other tests compare files, has all contents.
+// dump, with which other tests compare files, returns the contents of all buckets.
 func TestDumps(t *testing.T) {
 	lines := dump(t, rich(t))
 	for want, n := range map[string]int{

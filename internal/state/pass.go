@@ -7,32 +7,33 @@ import (
 )
 
 // These constants decide when the journal is merged into the other buckets. Merging more at
-// once touches fewer pages of the file. Merging less at once makes new sites known sooner. The
-// two ages count from the time when pending was last empty, or when the last pass ended.
+// once changes fewer pages of the file. Merging less at once makes new entries readable sooner.
+// someAge and fullAge count from the time when nothing was left to merge, or when the last pass
+// ended.
 const (
-	someAge    = time.Second           // at this age, merge if at most SomeMerge is pending
-	fullAge    = 30 * time.Second      // at this age, merge in any case
-	idle       = 20 * time.Millisecond // after this time without new work, merge
-	siteWeight = 2                     // a pending site takes as much memory as this many links
+	someAge    = time.Second           // after this time, merge if at most Limits.SomeMerge is pending
+	fullAge    = 30 * time.Second      // after this time, merge in any case
+	idle       = 20 * time.Millisecond // merge after this time without new work
+	siteWeight = 2                     // a site with pending links takes as much memory as this many links
 )
 
-// Limits are the limits of writing the state. Tests make them small. "Pending" are those links
-// and completions that are in the journal and not yet merged into the other buckets.
+// Limits are the limits of writing the state. Tests set low limits. "Pending" are the links and
+// completions that are in the journal and not yet merged into the other buckets.
 type Limits struct {
-	SmallPending int // with at most this many pending, every commit merges
-	SomeMerge    int // with at most this many pending, merge after the time someAge
-	FullMerge    int // with at least this many pending, merge
-	Slice        int // how much one commit of a pass merges at least, in links (see change.cost)
+	SmallPending int // every commit merges if at most this many links and completions are pending
+	SomeMerge    int // merge after the time someAge if at most this many are pending
+	FullMerge    int // merge if at least this many are pending
+	Slice        int // least size of the part of a pass that one commit merges, in links (see change.cost)
 	MaxSlice     int // largest number of links of one site that one commit merges
 	RowSize      int // approximate size of a row of a journal, in bytes
-	Payloads     int // with this many payloads in their journal, they are merged
+	Payloads     int // number of payloads in the payload journal at which they are merged
 	MaxBlock     int // largest number of fingerprints in a block
-	Sift         int // size of the state file, in bytes, from which on Submit drops known links
+	Sift         int // size of the state file, in bytes, above which Submit drops known links
 
-	// How much may wait for a commit before Submit blocks.
+	// The next three limit how much may wait for a commit before Submit blocks.
 	Queue      int // number of operations: completions, snapshots, payloads and values
-	QueueLinks int // number of links in these operations
-	QueueBytes int // size of the completions in these operations
+	QueueLinks int // number of links in the operations that wait
+	QueueBytes int // size of the completions in the operations that wait, in bytes
 }
 
 // Usual are the limits of a DB without Options.Limits.
@@ -99,7 +100,7 @@ func (c *change) mergeSome(g *commitGroup) error {
 		}
 		return nil
 	}
-	// Merge more than this group adds, so that the pass ends some time.
+	// Merge more than this group adds. Otherwise the pass might never end.
 	for _, e := range g.all {
 		budget += (1 + len(e.links)) * 3 / 2
 	}
@@ -160,16 +161,16 @@ func (c *change) newPass(upTo uint64, done map[*pendingSite]bool) (*pass, error)
 		if err != nil {
 			return nil, err
 		}
-		if !done[s] { // if this commit has merged the site, the number may be a new one that is not committed yet
+		if !done[s] { // if this commit has merged the site, the number may be new and not committed yet
 			s.num = n
 		}
 		if n == 0 {
-			n-- // sites without a number come after the others
+			n-- // skip sites without a number, which come last
 		}
 		sites = append(sites, numberedSite{n, s})
 	}
 	slices.SortFunc(sites, func(a, b numberedSite) int {
-		x, y := a.s.first(), b.s.first() // new sites are in the order in which they were found
+		x, y := a.s.first(), b.s.first() // compare new sites by the order in which they were found
 		return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(int32(x.row-y.row), 0), cmp.Compare(x.at, y.at))
 	})
 	p := &pass{upTo: upTo, sites: make([]*pendingSite, len(sites))}

@@ -70,8 +70,9 @@ func getPayload(key, value []byte) (*Payload, error) {
 func (d *decoder) payload() Payload { return Payload{d.time(), d.string()} }
 
 // The payloads of one commit have unrelated digests. If each commit wrote them to
-// bucketPayloads, nearly each payload would rewrite another page of the file. So payloads are
-// kept in a journal of their own, and in memory, until there are many.
+// bucketPayloads, nearly every payload would rewrite another page of the file. So each commit
+// appends its payloads to a journal of their own, and keeps them in memory. When there are
+// many, they are merged into bucketPayloads.
 
 // A journaledPayload is a payload in a row of the journal of payloads: its key, and its value
 // for bucketPayloads without the checksum. In the row the length of the key comes before the

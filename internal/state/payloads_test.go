@@ -11,8 +11,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Payloads are merged many at a time, and at the end: a kill before that loses none of
-// them, and of several answers with the same payload the first is kept.
+// Payloads are merged many at a time, and when the crawl is closed. A kill before the merge
+// loses none. If several answers have the same payload, the first is kept.
 func TestPayloadsAreMergedManyAtATime(t *testing.T) {
 	digest := func(i int) string {
 		return sha1Prefix + base32.StdEncoding.EncodeToString(fmt.Appendf(nil, "%020d", i))
@@ -47,7 +47,7 @@ func TestPayloadsAreMergedManyAtATime(t *testing.T) {
 	}
 	dir, killed := t.TempDir(), t.TempDir()
 	l := Usual
-	l.Payloads, l.RowSize = 10, 100 // one or two of them
+	l.Payloads, l.RowSize = 10, 100 // a row of the payload journal has one or two payloads
 	synctest.Test(t, func(t *testing.T) {
 		db, err := start(dir, Options{Limits: &l})
 		if err != nil {
@@ -79,7 +79,7 @@ func TestPayloadsAreMergedManyAtATime(t *testing.T) {
 		if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
 		}
-		put(8, "http://a.example/8") // the tenth
+		put(8, "http://a.example/8") // the tenth payload, which starts the merge
 		commit()
 		known(db, 9)
 		stand(db, 9, 0, 0)

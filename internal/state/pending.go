@@ -7,15 +7,15 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// pending lists by site what is in the journal and not yet merged into the other buckets. It
-// has only places in the journal, a few bytes for each link. Goroutines other than the
-// committer hold DB.merging to read it.
+// pending lists, by site, the completions and links that are in the journal and not yet merged
+// into the other buckets. It has only their places in the journal, a few bytes for each. Only
+// the committer changes it. Other goroutines hold DB.merging to read it.
 type pending struct {
 	sites  map[frontier.Site]*pendingSite
 	common map[string]time.Time // clocks that several sites share: their due times, by name
 	todo   int                  // number of links and completions that are not merged
-	since  time.Time            // when pending was last empty
-	groups []group              // the groups that have not settled, oldest first
+	since  time.Time            // when nothing was left to merge last
+	groups []group              // commits that are not completely merged, oldest first
 }
 
 // A group counts the calls of Submit that one commit contains. It settles when all rows of the
@@ -29,9 +29,9 @@ type group struct {
 type pendingSite struct {
 	name   frontier.Site
 	num    siteNum // 0 if it is not known (yet)
-	done   int     // number of completions
-	last   place   // of the last completion
-	clocks place   // of the last completion with the clocks of the site; zero if there is none
+	done   int     // number of completions that are pending for the site
+	last   place   // place of the last completion of the site
+	clocks place   // place of the last completion with the clocks of the site; zero: no completion has them
 	ends   []pendingEnd
 	links  []pendingLink
 }
@@ -47,7 +47,7 @@ type pendingEnd struct {
 	named
 	waited bool // the row of the entry had kindWaiting
 	what   fateOf
-	place  // of the completion in the journal; for comesForward, of the encoded forward
+	place  // place of the completion in the journal; if what is comesForward, place of the encoded forward
 }
 
 // A fateOf says what a pendingEnd does with its entry.
@@ -56,7 +56,7 @@ type fateOf uint8
 const (
 	hasEnded     fateOf = iota
 	comesBack           // the entry was put aside, and is queued again
-	comesForward        // the entry waits to be fetched again, and becomes due earlier
+	comesForward        // the entry waits to be fetched again, and its due time becomes earlier
 )
 
 type pendingLink struct {
@@ -70,8 +70,7 @@ func newPending() *pending {
 
 func (p *pending) empty() bool { return len(p.sites) == 0 && len(p.common) == 0 }
 
-// site returns what is pending for a site, and adds the site if it is missing. It copies the
-// name of a new site.
+// site returns the pendingSite of a site. If p has none, it makes one, with a copy of the name.
 func (p *pending) site(name frontier.Site) *pendingSite {
 	s := p.sites[name]
 	if s == nil {
@@ -120,8 +119,8 @@ func (p *pending) add(row uint64, all []encoded, now time.Time) {
 	}
 }
 
-// forward adds the entries that a completion brings forward: they become due earlier. The
-// completion is counted once for each site of these entries.
+// forward adds the entries whose due time a completion makes earlier. The completion is counted
+// once for each site of these entries.
 func (p *pending) forward(e *encoded) {
 	at := e.place
 	var s *pendingSite
@@ -157,8 +156,8 @@ func (s *pendingSite) complete(e *encoded) {
 	}
 }
 
-// first returns the place of the first link that is pending for s, or the place of the last
-// completion if no link is pending.
+// first returns the place of the first pending link of s. If no link is pending, it returns the
+// place of the last completion.
 func (s *pendingSite) first() place {
 	if len(s.links) > 0 {
 		return s.links[0].place
@@ -166,9 +165,9 @@ func (s *pendingSite) first() place {
 	return s.last
 }
 
-// had removes from p those completions of s that were merged before the file was opened, and that
-// the journal still has. The function effect reports whether the completion at a place is one of
-// them.
+// had removes from p the completions of s that were merged before the file was opened. The
+// journal may still have such completions. effect reports whether the completion at a place was
+// merged.
 func (p *pending) had(s *pendingSite, effect func(place) bool) {
 	s.ends = slices.DeleteFunc(s.ends, func(e pendingEnd) bool { return effect(e.place) })
 	if s.done > 0 && effect(s.last) {

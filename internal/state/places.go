@@ -23,7 +23,7 @@ func (c *change) appendEnded(b []byte, f frontier.Fate) ([]byte, error) {
 	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(n)), uint64(answer.Offset)), err
 }
 
-// ended reads what appendEnded has written.
+// ended reads a fate that appendEnded has encoded.
 func (d *decoder) ended(archives *bbolt.Bucket) (f frontier.Fate, err error) {
 	f = d.fate()
 	if d.bad || len(d.b) == 0 {

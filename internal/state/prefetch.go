@@ -13,7 +13,7 @@ import (
 // for each page. prefetch reads the same pages in the order of the file, many at a time.
 
 const (
-	nearPages = 16 // largest gap between two pages, in pages, that is read together with them
+	nearPages = 16 // largest gap between two pages, in pages, that is read together with the pages
 	mostRead  = 1 << 20
 )
 
@@ -50,7 +50,7 @@ type pageReader struct {
 // leaves returns the leaf pages below the page root, without their continuation pages.
 func (r *pageReader) leaves(root uint64) (all []uint64) {
 	level, met := []uint64{root}, uint64(1)
-	for r.isBranch(level[0]) { // all pages of a level are branches, or all are leaves
+	for r.isBranch(level[0]) { // all pages of a level of the tree are branches, or all are leaves
 		var below []uint64
 		for _, n := range level {
 			below = r.below(n, below)

@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// countedReads counts the reads of a file.
+// countedReads is a file that counts its reads.
 type countedReads struct {
 	io.ReaderAt
 	reads int
@@ -111,7 +111,8 @@ func TestWhatLiesCloseTogetherIsReadAtOnce(t *testing.T) {
 	}
 }
 
-// A page may contain anything: prefetching is only advice to the system.
+// A page may be damaged and refer to any page. prefetch then reads nothing, and fails nowhere,
+// because it is only advice to the system.
 func TestPagesThatLeadAnywhereArePrefetchedNowhere(t *testing.T) {
 	const size = 512
 	branch := func(elements uint16, to uint64) []byte {

@@ -25,7 +25,7 @@ func Unwritten(dir string) bool {
 		return false
 	}
 	if info.IsDir() {
-		return true // StartAgain reports the error
+		return true // the result is true, because StartAgain reports the error
 	}
 	f, err := os.Open(filepath.Join(dir, File))
 	if err != nil {
@@ -43,9 +43,9 @@ func Unwritten(dir string) bool {
 // the magic number. A file whose bytes did not reach the disk may have zeros instead.
 var firstBytes = func() []byte {
 	const metaPage = 4
-	b := make([]byte, 8, 20) // the number of the page: 0
+	b := make([]byte, 8, 20) // the number of the page, which is 0
 	b = binary.NativeEndian.AppendUint16(b, metaPage)
-	b = append(b, make([]byte, 6)...) // counts of elements and of further pages: 0
+	b = append(b, make([]byte, 6)...) // the numbers of elements and of continuation pages, which are 0
 	return binary.NativeEndian.AppendUint32(b, 0xED0CDAED)
 }()
 
@@ -84,7 +84,7 @@ func StartAgain(dir string) error {
 	}
 	defer f.Close()
 	if locked(f) || !Unwritten(dir) {
-		return nil // ignore the error, because opening the file reports the other process
+		return nil // do nothing, because opening the file reports the other process
 	}
 	return f.Truncate(0)
 }
@@ -108,7 +108,7 @@ func preflight(path string) error {
 		return err
 	}
 	if locked(f) {
-		return nil // ignore the error, because opening the file reports the other process
+		return nil // report no damage, because opening the file reports the other process
 	}
 	h, err := newestHead(f)
 	if err != nil {
@@ -120,7 +120,7 @@ func preflight(path string) error {
 	return newTree(f, h).walk(h)
 }
 
-// A head is what a valid meta page of bbolt says.
+// A head has the values in a valid meta page of bbolt.
 type head struct {
 	pageSize, root, freelist, pages, tx uint64
 }

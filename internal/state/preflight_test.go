@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// broad makes a state file whose buckets have branches.
+// broad makes a state file so large that its buckets have branch pages, and returns its path.
 func broad(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func broad(t testing.TB) string {
 	return dir
 }
 
-// useIt opens a crawl and uses it as a run does.
+// useIt opens the crawl in dir, and reads and writes it as a run does.
 func useIt(dir string) error {
 	db, err := start(dir, Options{Gather: -1})
 	if err != nil {
@@ -60,8 +60,8 @@ func useIt(dir string) error {
 	return errors.Join(err, db.Close())
 }
 
-// After a bit flips in a page that refers to others, a run reports it or continues; the
-// process does not end and does not hang.
+// A bit flips in a page that refers to other pages. A run then reports the damage or continues,
+// but the process neither ends nor hangs.
 func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 	dir := broad(t)
 	path := filepath.Join(dir, File)
@@ -70,7 +70,7 @@ func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := os.Getpagesize()
-	var heads, leads []int // offsets of the heads of all pages, and of references in branches and free lists
+	var heads, leads []int // offsets of the headers of all pages, and of the references in branch pages and free lists
 	for at := 0; at+page <= len(whole); at += page {
 		flags := binary.NativeEndian.Uint16(whole[at+8:])
 		if id := binary.NativeEndian.Uint64(whole[at:]); id != uint64(at/page) {
@@ -88,7 +88,7 @@ func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 	var steps atomic.Int64
 	done := make(chan struct{})
 	bad := 0
-	// It ends after the last flip, or with the test if one hangs.
+	// The goroutine ends after the last flip. If a flip hangs, it ends with the test.
 	go func() {
 		defer close(done)
 		for i := range 60 {
@@ -121,7 +121,7 @@ func TestABrokenStateFileEndsNoProcess(t *testing.T) {
 	}
 }
 
-// A cycle of pages would make bbolt recurse until the process ends.
+// A cycle of pages is reported as damage. bbolt itself would recurse until the process ends.
 func TestACircleOfPagesIsDamage(t *testing.T) {
 	dir := broad(t)
 	path := filepath.Join(dir, File)
@@ -152,7 +152,7 @@ func TestACircleOfPagesIsDamage(t *testing.T) {
 	}
 }
 
-// After a transaction has panicked with bbolt's own lock held, Close returns, and other
+// A transaction has panicked while bbolt's own lock was held. Close still returns, and other
 // processes can open the file.
 func TestCloseAfterAPanicInACommit(t *testing.T) {
 	dir := filled(t)
@@ -180,7 +180,7 @@ func TestCloseAfterAPanicInACommit(t *testing.T) {
 		t.Errorf("%+v, want a *DamagedError", g)
 	}
 	done := make(chan struct{})
-	// It ends with Close.
+	// The goroutine ends with Close.
 	go func() {
 		defer close(done)
 		if err := db.Close(); !errors.As(err, &damaged) {
@@ -198,7 +198,7 @@ func TestCloseAfterAPanicInACommit(t *testing.T) {
 	checked(t, dir)
 }
 
-// A state file that was never written completely is emptied, and no other file is.
+// StartAgain truncates a state file that was never written completely, and no other file.
 func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
 	whole := firstPages * os.Getpagesize()
 	for size, want := range map[int]int64{0: 0, 1: 0, whole - 1: 0, whole: int64(whole), whole + 1: int64(whole + 1)} {
@@ -233,7 +233,8 @@ func TestWhatWasNeverWholeIsEmptied(t *testing.T) {
 	}
 }
 
-// A short file of another program is not emptied, and the beginning of a bbolt file is.
+// StartAgain does not truncate a short file of another program. It truncates a file that has
+// only the beginning of a bbolt file.
 func TestShortFilesOfOtherProgramsStay(t *testing.T) {
 	whole := filepath.Join(broad(t), File)
 	begin, err := os.ReadFile(whole)
@@ -268,8 +269,7 @@ func TestShortFilesOfOtherProgramsStay(t *testing.T) {
 	}
 }
 
-// The leaves of large buckets are checked when a whole state is checked, but not when it is
-// opened.
+// The leaves of large buckets are checked by checkTree, but not when a run opens the file.
 func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {
 	path := filepath.Join(broad(t), File)
 	whole, err := os.ReadFile(path)
@@ -282,7 +282,7 @@ func TestLeavesAreLookedAtWhereAllIs(t *testing.T) {
 			continue
 		}
 		raw := bytes.Clone(whole)
-		binary.NativeEndian.PutUint16(raw[at+10:], 0xffff) // the number of elements
+		binary.NativeEndian.PutUint16(raw[at+10:], 0xffff) // set the number of elements of the page
 		if err := os.WriteFile(path, raw, 0o600); err != nil {
 			t.Fatal(err)
 		}

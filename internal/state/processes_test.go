@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A long read blocks no commit, and the pages that were freed meanwhile are reused after
-// it.
+// While a long read runs, commits do not block. The pages that were freed meanwhile are reused
+// after the read.
 func TestALongReadHoldsNobodyUp(t *testing.T) {
 	if mapAhead() == 0 {
 		t.Skip("to map more of the file waits for readers on this system")
@@ -61,7 +61,7 @@ func TestALongReadHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestHolderProcess is the other process of TestTwoProcesses.
+// TestHolderProcess runs in the process that TestTwoProcesses starts.
 func TestHolderProcess(t *testing.T) {
 	dir := os.Getenv("PERMESSO_HOLD")
 	if dir == "" {

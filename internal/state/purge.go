@@ -133,7 +133,7 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 			if err := r.decode(site.key(), tx.Bucket(bucketStates).Get(site.key())); err != nil {
 				return nil, err
 			}
-			clear(sites) // start anew, because the rows of a site follow each other
+			clear(sites) // clear the map now and then; the rows of a site are next to each other, so few sites are looked up again
 			sites[site] = r.Site
 		}
 		e, err := rowEntry(sites[site], site, key, value)
@@ -160,7 +160,7 @@ func (o *Outline) PurgeEntries(f func(frontier.URL, frontier.Fate) (frontier.Fat
 			return nil, nil
 		}
 		row := append(make([]byte, checksumSize, checksumSize+len(head)+64), head...)
-		if e.Visits != nil { // its last visit has an answer, too
+		if e.Visits != nil { // the fate of the last visit may have an answer, too
 			row, err = visited(row[:checksumSize], head, sites[site], nil)
 		}
 		return &purgeRow{slices.Clone(key), appendFate(row, &now)}, err
@@ -172,7 +172,7 @@ func purgeEntry(tx *bbolt.Tx, row *purgeRow) error {
 	entries, site, num := tx.Bucket(bucketEntries), keySite(row.key), lastNum(row.key)
 	if row.key[4] != kindEnded {
 		raw, err := unseal(bucketEntries, row.key, entries.Get(row.key))
-		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // read before anything is written, because raw is not valid after that
+		again := err == nil && row.key[4] == kindWaiting && waitsAgain(raw) // read this first, because raw is not valid after a write
 		if err := errors.Join(err, entries.Delete(row.key), leaveQueue(tx, row.key, again)); err != nil {
 			return err
 		}

@@ -15,10 +15,10 @@ var ErrClosed = errors.New("storage: closed")
 type op struct {
 	completion *encoded
 	snapshot   *robots.Snapshot
-	site       frontier.Site // the site of snapshot
-	key        string        // the key of value
+	site       frontier.Site // if snapshot is set: its site
+	key        string        // if value is set: its key
 	value      []byte        // JSON, after room for the checksum
-	digest     string        // the digest of payload
+	digest     string        // if payload is set: its digest
 	payload    *Payload
 }
 
@@ -32,17 +32,17 @@ type queue struct {
 	// mu guards the fields below. A goroutine that waits on room releases mu meanwhile.
 	mu        sync.Mutex
 	room      sync.Cond                          // signalled when ops may be within their bounds, or the bounds no longer apply
-	ops       []op                               // what was put; nothing is added after last is set
-	journal   rowsBuilder                        // has the completions in ops
+	ops       []op                               // operations in the order of the calls; nothing is added after last is set
+	journal   rowsBuilder                        // encodes the completions in ops as rows of the journal
 	bytes     int                                // size of the completions in ops
-	links     int                                // number of links in these completions
-	hungry    map[frontier.Site]bool             // sites with nothing left to read: the next commit merges them
-	snapshots map[frontier.Site]*robots.Snapshot // the last of each site that was put and is not committed
-	payloads  map[string]*Payload                // the first of each key that was put and is not merged
-	values    map[string][]byte                  // the last value of each key that was put and is not committed
+	links     int                                // number of links in the completions in ops
+	hungry    map[frontier.Site]bool             // sites with no entry left to read; the next commit merges them
+	snapshots map[frontier.Site]*robots.Snapshot // by site, the last snapshot that was put and is not committed
+	payloads  map[string]*Payload                // by key, the first payload that was put and is not merged
+	values    map[string][]byte                  // by key, the last value that was put and is not committed
 	hasty     bool                               // Hasten was called: the bounds are not applied
 	last      bool                               // the last group is being committed, so nothing more is accepted
-	err       error                              // the error that ended commits; set once
+	err       error                              // the error that ended all commits; set once
 }
 
 func (q *queue) init(l *Limits) {
@@ -129,16 +129,16 @@ func (q *queue) starveLocked(site frontier.Site) {
 	q.hungry[site] = true
 }
 
-// A batch is what the committer takes from the queue at once. If an op adds a site to
-// queue.hungry, the site is taken with the batch of the op, or with a later batch.
+// A batch has the operations that the committer takes from the queue at once. If an op adds a
+// site to queue.hungry, the site is taken with the batch of the op, or with a later batch.
 type batch struct {
 	ops    []op
 	rows   [][]byte // the new rows of the journal, with the completions in ops
 	hungry map[frontier.Site]bool
 }
 
-// take empties the queue and returns what it held. The queue uses the memory of room after
-// that.
+// take empties the queue and returns the operations that it held. After that the queue uses the
+// memory of room.
 func (q *queue) take(last bool, room batch) batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -151,8 +151,8 @@ func (q *queue) take(last bool, room batch) batch {
 	return b
 }
 
-// committed removes the snapshots and values in ops and the merged payloads, because they can
-// be read in the file now.
+// committed removes from memory the snapshots and values in ops, and the payloads with the keys
+// in merged. They are on disk now and can be read there.
 func (q *queue) committed(ops []op, merged []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -49,7 +49,7 @@ func (r *Reader) Close() error {
 	return r.db.file.close()
 }
 
-// Begun returns what an Open at this time would find.
+// Begun returns the value of Begun that Open would return now.
 func (r *Reader) Begun() Begun { return r.db.Begun() }
 
 // Marks returns the marks of the files to which a run appends, as of the last commit.
@@ -128,7 +128,7 @@ func nextSnapshot(tx *bbolt.Tx, site frontier.Site, after []byte) (*robots.Snaps
 			key, value = c.Next()
 		}
 	}
-	if len(key) == len(prefix) && bytes.HasPrefix(key, prefix) { // this row names the snapshot that was put last, and has none itself
+	if len(key) == len(prefix) && bytes.HasPrefix(key, prefix) { // skip the row that only names the snapshot that was put last
 		key, value = c.Next()
 	}
 	if !bytes.HasPrefix(key, prefix) {

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// says has the methods that a DB and a Reader share.
+// says has the methods that a DB and a Reader have in common.
 type says interface {
 	Sites() iter.Seq2[frontier.SiteState, error]
 	State(frontier.Site) (frontier.SiteState, error)
@@ -31,7 +31,7 @@ type says interface {
 	Keys(string) iter.Seq2[string, error]
 }
 
-// inWords returns all that is kept of an entry, as text.
+// inWords returns all fields of an entry as text.
 func inWords(k Kept) string {
 	visits := ""
 	if k.Visits != nil {
@@ -41,7 +41,7 @@ func inWords(k Kept) string {
 	return fmt.Sprintf("%+v %s", k, visits)
 }
 
-// saidBy returns all that s says of a crawl of original's.
+// saidBy calls all methods of s for a crawl of an original, and returns the results as text.
 func saidBy(t *testing.T, s says) map[string]string {
 	t.Helper()
 	said := map[string]string{}
@@ -118,8 +118,8 @@ func saidBy(t *testing.T, s says) map[string]string {
 	return said
 }
 
-// After a kill with a journal that is not merged, a Reader returns what the next DB
-// returns, and changes nothing.
+// After a kill with unmerged completions in the journal, a Reader returns the same as the DB
+// that is opened next. The Reader changes nothing.
 func TestAReaderSaysWhatIsCommitted(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
@@ -185,13 +185,13 @@ func TestAReaderSaysWhatIsCommitted(t *testing.T) {
 	}
 }
 
-// Snapshots returns all copies of a robots.txt, at any setting of the clock, and none of
-// another site.
+// Snapshots returns all copies of a site's robots.txt and no copy of another site, even if the
+// wall clock was set back between them.
 func TestAReaderHasAllSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, hours := range []int{1, 5, 3, 4} { // the clock ran ahead
+	for _, hours := range []int{1, 5, 3, 4} { // the clock was ahead and was set back
 		for _, site := range []frontier.Site{"http://a.example", "http://a.example:81", "http://b.example"} {
 			s := &robots.Snapshot{Fetched: at.Add(time.Duration(hours) * time.Hour), Status: 200, Body: fmt.Appendf(nil, "%s %d", site, hours)}
 			if err := db.PutSnapshot(site, s); err != nil {

@@ -16,7 +16,7 @@ type siteRecord struct {
 	Clocks  frontier.Clocks
 	Given   frontier.Fate
 	Merged  uint64 // rows of the journal up to this number are merged for this site
-	Entries uint32 // how many numbers were assigned to entries
+	Entries uint32 // number of entries that have got a number
 	Queued  int    // number of entries that have not ended: Ready + Waiting
 	Ready   int    // number of entries with kindReady
 	Waiting int    // number of entries with kindWaiting
@@ -186,7 +186,7 @@ const (
 	hasRules
 	hasUntil
 	hasTime
-	hasAnswer // used only in the journal; for rows of ended entries see places.go
+	hasAnswer // used only in the journal; see places.go for rows of ended entries
 )
 
 const sha1Prefix = "sha1:"
@@ -357,8 +357,8 @@ func appendNear(b []byte, target, near string) []byte {
 	return appendString(binary.AppendUvarint(b, uint64(same)), near[same:])
 }
 
-// near reads what appendNear has written. It returns the part in common with target, and the
-// rest.
+// near reads a target that appendNear has encoded. It returns the part that it has in common
+// with target, and the rest.
 func (d *decoder) near(target []byte) (same, rest []byte) {
 	n := d.uvarint()
 	rest = d.lengthed()

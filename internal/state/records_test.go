@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// filledFields returns values of a struct: for each field one in which only that field is
-// set, to a small value, and one in which all are set.
+// filledFields returns values of a struct: for each field a value in which only that field is
+// set, to a small value, and one value in which all are set. also may correct each value.
 func filledFields[T any](t *testing.T, also func(*T)) []T {
 	all := make([]T, reflect.TypeFor[T]().NumField()+1)
 	whole := reflect.ValueOf(&all[len(all)-1]).Elem()
@@ -47,8 +47,8 @@ func filledFields[T any](t *testing.T, also func(*T)) []T {
 	return all
 }
 
-// roundTrips checks that each value is read as append wrote it, with any bytes after it,
-// and that no prefix of it can be read.
+// roundTrips encodes each value and checks that read returns it, also if other bytes follow. No
+// shorter prefix of the encoding may be accepted.
 func roundTrips[T any](t *testing.T, all []T, add func([]byte, *T) []byte, read func(*decoder) T) {
 	for i := range all {
 		raw := add(nil, &all[i])
@@ -65,7 +65,7 @@ func roundTrips[T any](t *testing.T, all []T, add func([]byte, *T) []byte, read 
 	}
 }
 
-// A field is kept even if it is the only one that is set, or small.
+// Each field is stored even if it is the only one that is set, or if it is small.
 func TestEachFieldIsKeptByItself(t *testing.T) {
 	roundTrips(t, filledFields(t, func(*frontier.Clocks) {}), appendClocks, (*decoder).clocks)
 	roundTrips(t, filledFields(t, func(*frontier.Spent) {}), func(b []byte, s *frontier.Spent) []byte { return appendSpent(b, *s) }, (*decoder).spent)
@@ -83,7 +83,7 @@ func TestEachFieldIsKeptByItself(t *testing.T) {
 		entries = append(entries, e)
 	}
 	for i := range entries {
-		entries[i].Due, entries[i].ID = time.Time{}, 0 // in their keys
+		entries[i].Due, entries[i].ID = time.Time{}, 0 // these fields are in the keys of the entries
 	}
 	roundTrips(t, entries, func(b []byte, e *frontier.Entry) []byte { return appendEntry(b, e, e.Tries) }, func(d *decoder) frontier.Entry {
 		skip := *d
@@ -96,8 +96,8 @@ func TestEachFieldIsKeptByItself(t *testing.T) {
 	})
 }
 
-// A loop may be left at any pair, also if some rows are committed and others are pending. Its body
-// may call other methods.
+// The body of a loop may end it at any pair, also if some rows are committed and others are
+// pending. The body may call other methods.
 func TestALoopIsLeftAtAnyPair(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestALoopIsLeftAtAnyPair(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		submit(db, "c") // stays in the journal
+		submit(db, "c") // this site stays in the journal
 		time.Sleep(25 * time.Millisecond)
 		synctest.Wait()
 		if len(db.book.pending.sites) != 1 || len(db.book.pending.common) != 1 {
@@ -136,7 +136,7 @@ func TestALoopIsLeftAtAnyPair(t *testing.T) {
 					if err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
-					if _, err := db.State("http://a.example"); err != nil { // no lock is held
+					if _, err := db.State("http://a.example"); err != nil { // would block if the loop held a lock
 						t.Errorf("%s: State: %v", name, err)
 					}
 					if n++; n > most {

@@ -20,8 +20,8 @@ const RunFile = "run.json"
 type Run struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
-	Control string    `json:"control,omitempty"` // path of its control socket, if the socket is not in the directory of the crawl
-	Full    bool      `json:"full,omitempty"`    // the process has ended because the disk was full: see DiskFull
+	Control string    `json:"control,omitempty"` // path of the control socket, if the socket is not in the directory of the crawl
+	Full    bool      `json:"full,omitempty"`    // the process has ended because the disk was full (see DiskFull)
 }
 
 // ReadRun returns the process that holds the crawl in dir, or that held it when it was
@@ -54,8 +54,9 @@ func NameControl(dir, path string) error {
 	return writeRun(dir, *run, disk.Disk{})
 }
 
-// NodeFile is the name of the file that says of a directory that it has the outputs of a node, and
-// that the state of the crawl is in a database. The process of the node has locked it.
+// NodeFile is the name of a file in the directory of a node, of a crawl on several machines. It
+// says that the directory has only outputs, and that the state is in a database. While the node
+// runs, its process holds a lock on the file.
 const NodeFile = "crawl.json"
 
 // Holder returns the process that holds the crawl in dir. ok is false if no process does. run
@@ -76,8 +77,8 @@ func Holder(dir string) (run *Run, ok bool) {
 	return run, true
 }
 
-// NoteFull writes to run.json that this process ends because the disk is full. The file grows
-// only by a few bytes, in place, for which even a full disk usually has room. If there is no
+// NoteFull writes to run.json that this process ends because the disk is full. It writes in
+// place and adds only a few bytes, for which even a full disk usually has room. If there is no
 // room, the run will be reported as killed.
 func NoteFull(dir string) {
 	run, err := ReadRun(dir)

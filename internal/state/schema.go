@@ -10,10 +10,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// schemaVersion is the layout of the buckets below. Files with layouts from oldestLayout on can
-// be read, too. If an old layout has no room for a value, the value was the same in all files
-// of that layout, and is read as such. A run that continues a crawl of an old layout changes
-// the file to schemaVersion.
+// schemaVersion is the layout of the buckets below. This version also reads files with layouts
+// from oldestLayout on. If an old layout has no room for a value, the value was the same in all
+// files of that layout, and this version uses that value. A run that continues a crawl of an
+// old layout changes the file to schemaVersion.
 const (
 	oldestLayout  = 10
 	schemaVersion = 10
@@ -134,7 +134,7 @@ func endedKey(n siteNum, num uint32) []byte {
 	return binary.BigEndian.AppendUint32(n.prefix(kindEnded), num)
 }
 
-// These functions return parts of keys in bucketEntries.
+// The functions below return parts of keys in bucketEntries.
 func keySite(key []byte) siteNum  { return siteNum(binary.BigEndian.Uint32(key)) }
 func readyRank(k []byte) uint8    { return k[5] }
 func waitingDue(key []byte) int64 { return int64(binary.BigEndian.Uint64(key[5:])) }
@@ -158,7 +158,7 @@ func lastPutKey(site frontier.Site) []byte { return append([]byte(site), 0) }
 // fingerprint returns the hash of an entry's key (frontier.Entry.Key) that identifies the
 // entry.
 func fingerprint(key string, seed uint64) uint64 {
-	return max(1, xxh3.HashStringSeed(key, seed)) // never 0, because 0 means that there is no fingerprint
+	return max(1, xxh3.HashStringSeed(key, seed)) // never 0, because 0 means that there is no entry
 }
 
 // encode returns v as JSON, after room for the checksum.

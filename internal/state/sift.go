@@ -8,18 +8,17 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// mayBeNew returns the links of a completion that may be new: those that neither the cache nor
-// the state file has. Nine of ten links are known, so they need neither be written to the
-// journal nor merged. mayBeNew runs on the goroutines of the submitters in parallel, so that
-// the committer, which is a single goroutine, has less work. The result is valid until the
-// draft is reused.
+// mayBeNew returns the links of a completion that neither the cache nor the state file has, so
+// that they may be new. Nine of ten links are known. They need not be written to the journal or
+// merged. mayBeNew runs in parallel, on the goroutines of the submitters, so that the
+// committer, a single goroutine, has less work. The result is valid until the draft is reused.
 func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 	all := draft.news[:0]
 	for i := range c.Links {
 		all = append(all, finger{fingerprint(c.Links[i].Key(), db.seed), int32(i)})
 	}
 	draft.news = all
-	// A loop of its own, so that the processor loads several lines of its cache at once.
+	// Do only this in the loop, so that the processor loads several lines of its cache at once.
 	news := all[:0]
 	for _, f := range all {
 		if !db.cache.known(f.fp) {
@@ -41,7 +40,8 @@ func (db *DB) mayBeNew(c *frontier.Completion, draft *draft) []finger {
 	return left
 }
 
-// sift returns those of news that the state file does not have. It changes the slice news.
+// sift returns the elements of news that the state file does not have. It overwrites the slice
+// news.
 func (db *DB) sift(tx *bbolt.Tx, c *frontier.Completion, news []finger) ([]finger, error) {
 	rows := tx.Bucket(bucketEntries).Cursor()
 	site := func(f finger) frontier.Site { return c.Links[f.i].URL.Site() }
@@ -89,9 +89,8 @@ func (db *DB) probablyNumber(tx *bbolt.Tx, site frontier.Site) (n siteNum, err e
 	return n, err
 }
 
-// noteSeen adds to the cache those links that the state file has. The slice left has the links
-// that the state file does not have, in the order of the slice all. noteSeen also sets the
-// fingerprints in left, to those in all.
+// noteSeen adds to the cache the links of all that the state file has. left has the other
+// links, in the order of all. noteSeen copies their fingerprints from all to left.
 func (db *DB) noteSeen(all, left []finger) {
 	k := 0
 	for _, f := range all {

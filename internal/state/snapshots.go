@@ -97,8 +97,8 @@ func isLicense(of frontier.Site) bool {
 	return strings.Contains(path, "/")
 }
 
-// copyOf returns what error messages call the document in a snapshot. The document is given by
-// its site, or, for a license document, by its URL.
+// copyOf returns the name of a document for error messages. of is the site of a robots.txt, or
+// the URL of a license document.
 func copyOf(of frontier.Site) string {
 	if isLicense(of) {
 		return "license " + string(of)

@@ -11,14 +11,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Each page of many sites has the only link to the next one, and so much is pending that
-// nothing else is merged. A site without a merged entry gets its next request as soon as
-// its delay is over, also on a slow disk, and if all its entries are held.
+// Many sites have pages that each have the only link to the next page. So much is pending that
+// nothing else is merged. A site with no entry left to read still gets its next request as soon
+// as its delay is over, also on a slow disk, and if all its entries are on hold.
 func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 	const (
 		sites, pages = 40, 12
 		delay        = 200 * time.Millisecond
-		took         = 5 * time.Millisecond // and up to sites times as long: there is always something under way
+		took         = 5 * time.Millisecond // least duration of a request; the longest is this times sites, so that a request is always running
 	)
 	for name, c := range map[string]struct {
 		sync time.Duration
@@ -49,8 +49,8 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 				go r.take(f, ended)
 				r.crawl(f, sites)
 				close(ended)
-				// A link that was found waits for the commit under way and for its own,
-				// which sync twice each, and for the group to gather.
+				// A new link waits for the running commit and for its own commit, each with two
+				// syncs, and for the group to gather.
 				most := max(delay, 4*sync+30*time.Millisecond) + sites*took + 10*time.Millisecond
 				if r.longest > most {
 					t.Errorf("a site was left alone for %v, want at most %v", r.longest, most)
@@ -71,7 +71,7 @@ func TestASiteThatRanDryDoesNotStarve(t *testing.T) {
 	}
 }
 
-// chains are sites whose pages each link to the next one.
+// chains are sites whose pages each have one link, to the next page.
 type chains struct {
 	t       *testing.T
 	hold    bool
@@ -80,7 +80,7 @@ type chains struct {
 	mu      sync.Mutex
 	last    map[frontier.Site]time.Time
 	asked   map[frontier.Site]int
-	longest time.Duration // between two starts at a site
+	longest time.Duration // longest time between the starts of two requests to a site
 	held    []*frontier.Turn
 }
 
@@ -112,7 +112,7 @@ func (r *chains) crawl(f *frontier.Frontier, workers int) {
 	all.Wait()
 }
 
-// take ends held entries, once there is nothing else to do.
+// take ends entries that are on hold, when nothing else is left to do.
 func (r *chains) take(f *frontier.Frontier, ended <-chan struct{}) {
 	for {
 		select {

@@ -34,8 +34,8 @@ type Options struct {
 	// returns that error.
 	New func() error
 
-	Seed   uint64            // of the fingerprints of a new crawl, in tests; 0: random
-	Limits *Limits           // nil: Usual; for tests
+	Seed   uint64            // seed of the fingerprints of a new crawl, for tests; 0: random
+	Limits *Limits           // for tests; nil: Usual
 	Fault  func(error) error // replaces the error of a commit, in tests; nil: unchanged
 }
 
@@ -44,8 +44,8 @@ type Options struct {
 // crawl needs less memory and more time.
 type Bounds struct {
 	Queue int // number of operations: completions, snapshots, payloads and values
-	Links int // number of links in these operations
-	Bytes int // size of the completions in these operations
+	Links int // number of links in the operations that wait
+	Bytes int // size of the completions in the operations that wait, in bytes
 }
 
 // Outputs are the files that are committed together with the state. The committer calls
@@ -72,7 +72,7 @@ type Moment struct {
 // End says how a run's commits have ended.
 type End struct {
 	Committed Marks
-	Unknown   bool // the last commit failed, but may be on disk: do not truncate the files
+	Unknown   bool // the last commit failed, but may be on disk, so the files must not be truncated
 	Failed    bool // the result of Outputs.Close is not stored
 }
 
@@ -82,16 +82,16 @@ type Last struct {
 	Index             IndexMarks
 }
 
-// Begun is what Open found.
+// Begun describes the state at the time when Open opened it.
 type Begun struct {
-	First     bool      // the state was created
+	First     bool      // Open has created the state
 	Unclean   bool      // the last process that held the crawl did not close it
-	Live      bool      // nodes run the crawl; only a Reading can say so
+	Live      bool      // nodes of the crawl are running; set only by a Reading
 	Restarted time.Time // when the crawl was last opened after a run that did not close it; zero if every run has closed it
 	// Committed is the time of the last commit, by the wall clock at that time. If it is later
 	// than now, that clock was wrong.
 	Committed time.Time
-	Index     IndexMarks // of the last index
+	Index     IndexMarks // marks of the last index
 }
 
 // A DB is the state of one crawl. No other process can open it until Close. Its methods are
@@ -113,7 +113,7 @@ type Begun struct {
 // enqueue, because the committer takes all of them to make room. Hasten and Close end every
 // wait for room. No other wait is longer than one commit.
 type DB struct {
-	// Set by Open, then constant.
+	// The next fields are set by Open and never change.
 	opts   Options
 	limits Limits
 	seed   uint64 // seed of the fingerprints
@@ -123,7 +123,7 @@ type DB struct {
 	cache   *knownCache
 	numbers numberCache
 	growths frontier.Growths
-	outputs Outputs // set by Begin
+	outputs Outputs // the files beside the state; set by Begin
 	closing chan struct{}
 	ended   chan struct{} // closed by the committer when it ends; after that book may be read without holding merging
 
@@ -258,7 +258,7 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	if err := db.loadPayloads(tx); err != nil {
 		return err
 	}
-	p.groups = nil // no caller waits any more for these groups to settle
+	p.groups = nil // forget these groups, because no caller waits any more for them to be merged
 	v := db.newView(tx)
 	for _, s := range p.sites {
 		n, r, err := v.site(s.name)
@@ -273,8 +273,8 @@ func (db *DB) replay(tx *bbolt.Tx) error {
 	return nil
 }
 
-// withhold sets the numbers of the entries in s.ends, and marks those as out that ended in an
-// earlier run.
+// withhold sets the numbers of the entries in s.ends. If an entry ended in an earlier run and
+// its end is not merged, withhold adds it to db.handedOut, so that Read does not return it.
 func (db *DB) withhold(v *view, s *pendingSite, n siteNum) (err error) {
 	rows := v.entries.Cursor()
 	for i := range s.ends {
@@ -289,7 +289,7 @@ func (db *DB) withhold(v *view, s *pendingSite, n siteNum) (err error) {
 	return nil
 }
 
-// Begun returns what Open found.
+// Begun describes the state at the time when Open opened it.
 func (db *DB) Begun() Begun { return db.begun }
 
 // Marks returns the marks of the outputs at their last flush. It may be called only when no
@@ -335,7 +335,7 @@ func (db *DB) hold(tx *bbolt.Tx, growing, finished Marks) error {
 	if err := meta.Put(keyVersion, binary.BigEndian.AppendUint64(nil, schemaVersion)); err != nil {
 		return err
 	}
-	if db.begun.Unclean { // stored now, because this run may end before its first commit
+	if db.begun.Unclean { // store the time now, because this run may end before its first commit
 		if err := putJSON(meta, keyRestart, db.begun.Restarted); err != nil {
 			return err
 		}

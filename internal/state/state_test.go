@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// none is an Outputs without files.
+// A none is an Outputs without files.
 type none struct{}
 
 func (none) Flush() (Moment, error) { return Moment{}, nil }
@@ -19,7 +19,7 @@ func (none) Finish([]string) error { return nil }
 
 func (none) Close(end End) (Last, error) { return Last{Growing: end.Committed}, nil }
 
-// start opens a state without outputs.
+// start opens a state without outputs, and begins it.
 func start(dir string, opts Options) (*DB, error) {
 	db, err := Open(dir, opts)
 	if err != nil {
@@ -34,7 +34,8 @@ func start(dir string, opts Options) (*DB, error) {
 
 var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry
 
-// open opens a crawl whose commits are made one by one, when settle waits for them.
+// open opens a crawl in dir. Each commit has one operation, if the caller waits with settle
+// after each operation.
 func open(t testing.TB, dir string) *DB {
 	t.Helper()
 	db, err := start(dir, Options{Gather: -1})
@@ -44,7 +45,7 @@ func open(t testing.TB, dir string) *DB {
 	return db
 }
 
-// checked fails the test for each problem of the state.
+// checked runs a Check of the state in dir, and fails the test for each problem.
 func checked(t testing.TB, dir string) Checked {
 	t.Helper()
 	done, err := Check{
@@ -77,7 +78,7 @@ func filled(t *testing.T) string {
 	return dir
 }
 
-// pairErrors reads all pairs, and returns their errors.
+// pairErrors reads all pairs and returns their errors, joined.
 func pairErrors[T any](all iter.Seq2[T, error]) error {
 	var errs []error
 	for _, err := range all {

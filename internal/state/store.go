@@ -85,47 +85,51 @@ type Reading interface {
 	Close() error
 }
 
-// A Cluster is a Store that several nodes use. A node has some of the sites at a time.
+// A Cluster is a Store that several nodes share, each for a part of the sites at a time. Its
+// methods return quickly, except Address.
 type Cluster interface {
-	// Term, Blocked and Credit are for frontier.Options.
+	// Term, Blocked and Credit are functions for frontier.Options.
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}
 	Credit() frontier.Spent
 
-	// May reports whether the node may send bytes to sites now.
+	// May reports whether the node may send requests now. If the node has lost its connection
+	// to the database, it may not.
 	May() bool
 
-	// Address asks for the right to begin requests at a public address now. Other nodes begin
-	// none before gap has passed. If ok is false, another node has the right, until free. Address
-	// may take long.
+	// Address requests the right to begin requests at a public IP address now. If ok is true,
+	// no other node begins requests there until gap has passed. If ok is false, another node
+	// has the right until free. Address may block for long.
 	Address(addr string, gap time.Duration) (free time.Time, ok bool)
 
-	// Want says that a visit to the first site needs a request to the second, which another node
-	// has. For a while one node then has both. Want is quick.
+	// Want says that a visit to the site from needs a request to the site to, which another
+	// node has. One node then gets both sites for a while. Want does not block.
 	Want(from, to frontier.Site)
 
 	// Alone reports whether no other node takes part in the crawl.
 	Alone() (bool, error)
 
-	// Order stores a value, as Put does, and in the same transaction an order for all nodes. If
-	// key is empty, it stores the order only.
+	// Order stores a value under key, as Put does, and in the same transaction an order for all
+	// nodes. If key is empty, Order stores only the order.
 	Order(key string, value, order any) error
 
-	// Hear makes the store call hear with the orders of this run, in the order in which they were
-	// committed; own says that this process has given the order. A node hears an order before it
-	// is handed what other nodes have committed in the same transaction or later. Hear must be
-	// called before Join. An error of hear ends the work of the node.
+	// Hear sets the function that the store calls with each order of this run, in the order in
+	// which they were committed. own is true if this process has given the order. A node gets
+	// an order before it gets anything that other nodes have committed in the same transaction
+	// or later. Hear must be called before Join. If hear returns an error, the node stops
+	// working.
 	Hear(hear func(order []byte, own bool) error)
 
-	// Join begins to take sites, which are reported by Grown. The frontier is told to withdraw
-	// from sites, and when the crawl has ended. A request is under way for at most longest.
+	// Join makes the node take sites, which Grown then reports. Join tells f to withdraw from
+	// sites, and when the crawl has ended. longest is the longest time that a request takes.
 	Join(f Shared, longest time.Duration)
 }
 
-// A Shared is a frontier.Frontier of one node, with the limits in force.
+// A Shared has the methods of the node's frontier.Frontier that a Cluster calls, and returns
+// the limits in force.
 type Shared = interface {
 	Withdraw(context.Context) error
 	End(error) error
 	Rest() frontier.Rest
-	Limits() frontier.Limits // Pages and Bytes of the whole crawl; if Open is set, the crawl does not end
+	Limits() frontier.Limits // Pages and Bytes limit the whole crawl; if Open is set, the crawl does not end
 }

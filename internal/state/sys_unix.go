@@ -11,7 +11,7 @@ import (
 // start. They cost nothing on 64-bit systems.
 func mapAhead() int {
 	ahead := int64(16 << 30)
-	if int64(int(ahead)) != ahead { // an int has 32 bits
+	if int64(int(ahead)) != ahead { // on systems where an int has 32 bits
 		return 0
 	}
 	return int(ahead)

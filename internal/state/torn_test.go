@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// torn outputs make their first commit fail before it is on disk.
+// A torn is an Outputs that makes the first commit fail before it is on disk.
 type torn struct {
 	none
 	db   *DB
@@ -23,7 +23,8 @@ func (o *torn) Flush() (Moment, error) {
 	return Moment{}, nil
 }
 
-// A failed commit has given no number to a new site: the second attempt gives it again.
+// If a commit fails that gives a number to a new site, the number is not used. The second
+// attempt gives the number again.
 func TestACommitThatFailedGivesNoNumbers(t *testing.T) {
 	l := Usual
 	l.MaxSlice = 2
@@ -39,7 +40,7 @@ func TestACommitThatFailedGivesNoNumbers(t *testing.T) {
 	for i := range 5 {
 		links = append(links, entry(t, fmt.Sprintf("%s/%d", richSite, i)), entry(t, fmt.Sprintf("http://b.example/%d", i)))
 	}
-	db.queue.starve(richSite) // it is merged with the first commit, and its rest by the pass
+	db.queue.starve(richSite) // the first commit merges a part of the site, and the pass merges the rest
 	if err := db.Submit(frontier.Completion{Links: links}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ const (
 	leafPage     = 0x02
 	freelistPage = 0x10
 
-	leafBucket = 0x01 // flag of an element of a leaf: its value is a bucket
+	leafBucket = 0x01 // flag of an element in a leaf page that says that the value of the element is a bucket
 
 	noFreelist = ^uint64(0)
 )
@@ -32,7 +32,7 @@ type tree struct {
 	file   io.ReaderAt
 	size   int64    // size of a page, in bytes
 	pages  uint64   // number of pages of the file
-	seen   []uint64 // one bit for each page, which is set when a reference to the page is found
+	seen   []uint64 // one bit for each page; it is set when a reference to the page is found
 	todo   []branchEnd
 	leaves bool // check the leaves of the buckets, too
 }
@@ -41,7 +41,7 @@ type tree struct {
 // low and less than high.
 type branchEnd struct {
 	page      uint64
-	low, high []byte // nil: no limit
+	low, high []byte // nil: there is no such bound
 	inBucket  bool
 }
 
@@ -78,7 +78,7 @@ func newTree(f io.ReaderAt, h head) *tree {
 
 // walk checks the pages to which the meta page h refers, directly or through other pages.
 func (t *tree) walk(h head) error {
-	t.seen[0] = 3 // the two meta pages
+	t.seen[0] = 3 // mark the two meta pages as used
 	if h.freelist != noFreelist {
 		if err := t.freelist(h.freelist); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A free list with many entries has their number after its head.
+// If a free list has many entries, their number is stored after its header.
 func TestFreelists(t *testing.T) {
 	const size, at = 1024, 2
 	list := func(n int, spoil func(free []byte)) error {
@@ -69,7 +69,8 @@ func TestFreelists(t *testing.T) {
 	}
 }
 
-// A place has the low half of its row's number: the row is the newest one with it.
+// A place has only the low half of the number of its row. change.number returns the number of
+// the newest row with this low half.
 func TestPlacesOfManyRows(t *testing.T) {
 	for _, last := range []uint64{0, 1, 7, 1<<32 - 1, 1 << 32, 1<<32 + 1, 3<<32 + 5, 1<<40 - 1} {
 		c := &change{row: last}

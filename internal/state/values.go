@@ -57,7 +57,7 @@ func (db *DB) keysAfter(prefix, last []byte) (some [][]byte, more bool, err erro
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		meta := tx.Bucket(bucketMeta)
 		if meta == nil {
-			return nil // without buckets: a state that Begin will create
+			return nil // there are no buckets, because Begin has not created the state yet
 		}
 		c := meta.Cursor()
 		key, _ := c.Seek(prefix)
@@ -85,7 +85,7 @@ func (db *DB) Get(key string, value any) (ok bool, err error) {
 	}
 	err = db.file.view(func(tx *bbolt.Tx) error {
 		var raw []byte
-		if meta := tx.Bucket(bucketMeta); meta != nil { // nil: a state that Begin will create
+		if meta := tx.Bucket(bucketMeta); meta != nil { // meta is nil if Begin has not created the state yet
 			raw = meta.Get(k)
 		}
 		if raw == nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Store is what a Script compares with the model.
+// A Store has the methods that a Script tests.
 type Store interface {
 	frontier.Backlog
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
 }
 
-// A Script does the same random operations on a Store and on the model, and compares the
-// results.
+// A Script does random operations on a Store and on a model of it, and compares the results.
 type Script struct {
 	T     *testing.T
 	Store Store
-	// Kill continues as after a kill of the process: it returns the Store that another process
-	// has opened, and the states of all sites in it.
+	// Kill acts like a kill of the process. It returns the Store that the next process opens,
+	// and the states of all sites in it.
 	Kill func(Store) (Store, map[frontier.Site]frontier.SiteState)
 
 	rand  *rand.Rand
 	model frontier.Memory
 	now   time.Time
-	out   []read // not ended
-	held  []read // of these, with an outcome whose end is held
+	out   []read // entries that were read and have not ended
+	held  []read // entries that were read and put on hold
 
-	Forward int // entries that were brought forward
+	Forward int // number of entries whose due time was made earlier
 }
 
-// A read is an entry that was read from both; each has its own ID for it.
+// A read is an entry that was read from the Store and from the model. They give it different
+// IDs.
 type read struct{ db, model frontier.Entry }
 
 func (s *Script) url() frontier.URL {
@@ -65,7 +65,7 @@ func (s *Script) submit(c frontier.Completion, id uint64) {
 	}
 }
 
-// same compares states: b is that of the model.
+// same reports whether the state a of the Store equals the state b of the model.
 func same(a, b frontier.SiteState) bool {
 	return a.Site == b.Site && a.Queued == b.Queued && a.Again == b.Again && a.NextAgain.Equal(b.NextAgain) && a.Ready == b.Ready && (!a.Ready || a.Head <= b.Head) && a.Spent == b.Spent &&
 		a.Waiting.Equal(b.Waiting) && a.Clocks.Due.Equal(b.Clocks.Due) && a.Clocks.Strikes == b.Clocks.Strikes && a.Fate.Code == b.Fate.Code
@@ -76,7 +76,7 @@ func (s *Script) add() {
 	for range s.rand.IntN(5) {
 		e := frontier.Entry{URL: s.url(), Depth: s.rand.IntN(3), Rank: uint8(s.rand.IntN(3)), Hops: []string{"L", "LE", "ER"}[s.rand.IntN(3)], Via: "http://via.example/", Head: s.rand.IntN(4) == 0}
 		if s.rand.IntN(3) == 0 {
-			e.Same = s.url() // ignored if it is of another site
+			e.Same = s.url() // ignored if the URL is on another site
 		}
 		e.Apart = s.rand.IntN(6) == 0
 		links = append(links, e)
@@ -89,10 +89,10 @@ func (s *Script) read() {
 	got, want := make([]frontier.Entry, n), make([]frontier.Entry, n)
 	reads := frontier.Backlog.Read
 	if s.rand.IntN(2) == 0 {
-		var waiting [2]time.Time // of the DB and of the model
+		var waiting [2]time.Time // due times of the first waiting entries, of the Store and of the model
 		of := waiting[:]
 		reads = func(b frontier.Backlog, site frontier.Site, now time.Time, entries []frontier.Entry) (n int, err error) {
-			if len(entries)%2 == 0 { // none of those that wait
+			if len(entries)%2 == 0 { // read none of the waiting entries
 				now = time.Time{}
 			}
 			n, of[0], err = b.ReadRequisites(site, now, entries)
@@ -172,8 +172,8 @@ func (s *Script) finish() {
 	s.submit(c, id)
 }
 
-// change reports changes of some pages. Entries that were handed out must stay unchanged in
-// both.
+// change reports that some pages have changed, which makes their entries due earlier. Entries
+// that were handed out must not change.
 func (s *Script) change() {
 	before := s.queue()
 	c := &frontier.Changes{Told: s.now, Least: time.Duration(s.rand.IntN(20)) * time.Second}
@@ -195,7 +195,7 @@ func (s *Script) change() {
 	}
 }
 
-// queue returns the entries of the model, which are those of the DB.
+// queue returns the queued entries of the model, which must equal those of the Store.
 func (s *Script) queue() (all []frontier.Entry) {
 	for h := range 4 {
 		site := frontier.Site(fmt.Sprintf("http://h%d.example", h))
@@ -216,8 +216,8 @@ func (s *Script) queue() (all []frontier.Entry) {
 	return all
 }
 
-// kill continues as after a kill, with a model that has forgotten which entries were out: both
-// offer them again.
+// kill acts like a kill of the process. The model forgets which entries were handed out, so
+// that both return them again.
 func (s *Script) kill() {
 	var states map[frontier.Site]frontier.SiteState
 	s.Store, states = s.Kill(s.Store)
@@ -228,7 +228,7 @@ func (s *Script) kill() {
 			s.T.Fatal(err)
 		}
 		got := states[st.Site]
-		got.Site = st.Site // a Store need not have a site if it knows only its name
+		got.Site = st.Site // a Store may know only the name of a site, and then need not have it
 		if !same(got, st) {
 			s.T.Errorf("after a kill:\ngot  %+v\nwant %+v", got, st)
 		}
@@ -239,10 +239,10 @@ func (s *Script) kill() {
 	}
 }
 
-// Run does a number of operations, which follow from seed.
+// Run does the given number of random operations, which depend on seed.
 func (s *Script) Run(seed uint64, operations int) {
 	s.rand, s.model = rand.New(rand.NewPCG(seed, 2)), frontier.NewMemory()
-	s.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local() // in the form that is read
+	s.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local() // local time, as times are read from the Store
 	for range operations {
 		switch n := s.rand.IntN(21); {
 		case n < 4:

@@ -1,4 +1,4 @@
-// Package statetest has helpers for tests of the state and of the directory around it.
+// Package statetest has functions for tests of the state, and of the directory of a crawl.
 package statetest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Settle waits until n calls of Submit are acknowledged. It returns the sites that have new
-// entries.
+// Settle waits until n calls of Submit are acknowledged and merged. It returns the states of
+// the sites that have changed.
 func Settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.SiteState {
 	t.Helper()
 	sites := map[frontier.Site]frontier.SiteState{}
@@ -28,7 +28,7 @@ func Settle(t testing.TB, b frontier.Backlog, n int) map[frontier.Site]frontier.
 	return sites
 }
 
-// Crash returns a copy of a crawl's directory as a kill would leave it.
+// Crash copies the directory of a crawl as a kill would leave it, and returns the copy.
 func Crash(t testing.TB, dir string) string {
 	t.Helper()
 	for {
@@ -37,15 +37,14 @@ func Crash(t testing.TB, dir string) string {
 		if err == nil {
 			return to
 		}
-		// While the copy is made, the committer may finish a WARC file and rename it. Then copy
-		// again.
+		// The committer may rename a WARC file during the copy. Then copy again.
 		if !errors.Is(err, fs.ErrNotExist) {
 			t.Fatal(err)
 		}
 	}
 }
 
-// Entry returns an entry for the URL raw, as a seed has it.
+// Entry returns the entry of a seed with the URL raw.
 func Entry(t testing.TB, raw string) frontier.Entry {
 	t.Helper()
 	u, err := frontier.ParseURL(raw)

@@ -21,7 +21,7 @@ import (
 const (
 	ArchiveDir  = "warc"
 	IndexFile   = "index.cdxj"
-	indexPart   = "index.part" // the lines of IndexFile, unsorted, in the order of the records
+	indexPart   = "index.part" // lines of IndexFile, in the order in which their records were written
 	openSuffix  = ".open"      // suffix of a WARC file that is still being written
 	archiveFile = ".warc.gz"
 )
@@ -35,8 +35,8 @@ type Archive struct {
 
 // archived says where the record of an answer was written.
 type archived struct {
-	File           string // in ArchiveDir
-	Offset, Length int64  // bytes
+	File           string // name of the WARC file in ArchiveDir
+	Offset, Length int64  // position and length of the record in that file, in bytes
 	Revisit        bool   // the record has no payload; it refers to an earlier answer with the same payload
 }
 
@@ -66,9 +66,10 @@ const maxScratch = 1 << 20
 // it is stored again, even if it is known.
 const smallPayload = 64
 
-// repeats makes x a revisit if the payload of x is already in this archive, or in v.Before, the
-// capture of an earlier crawl. It then returns "". Otherwise it returns the digest under which
-// the payload must be recorded in the state, or "" if the payload must not be recorded.
+// repeats makes x a revisit record if a record has its payload already: a record of this
+// archive, or v.Before, the capture of an earlier crawl. It then returns "". Otherwise it
+// returns the digest under which the caller must record the payload in the state, or "" if the
+// payload must not be recorded.
 func (db *DB) repeats(x *warc.Exchange, v *Visit) (string, error) {
 	if x.Response == nil || x.Head || x.Revisit != nil || len(x.Response.Body) < smallPayload || x.Truncated != "" {
 		return "", nil
@@ -114,8 +115,8 @@ type archive struct {
 	encoder *warc.Encoder
 	disk    disk.Disk
 
-	// outputs.moment guards the next three fields. Only the goroutine that commits removes
-	// elements of files.
+	// The lock outputs.moment guards serial, files and began. Only the goroutine that commits
+	// removes elements of files.
 	serial int
 	files  []*namedOutput // unfinished files: the last one is being written, the others are full
 	began  bool           // a file was created since the directory was last synced

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The name of a WARC file keeps letters, digits and characters that need no quoting.
+// warcPrefix keeps letters, digits and characters that need no quoting in a shell.
 func TestNamesOfArchives(t *testing.T) {
 	for dir, want := range map[string]string{
 		"azAZ09-._.crawl": "azAZ09-._", "a`{@[/:b": "_b", "a b`{@[:é": "a_b______", "x.crawl.crawl": "x.crawl",
@@ -31,12 +31,12 @@ func TestNamesOfArchives(t *testing.T) {
 	}
 }
 
-// A long name loses its middle: the end has the time.
+// warcPrefix cuts a long name in the middle, because the time at its end must stay.
 func TestLongNamesOfArchives(t *testing.T) {
 	a, b, end := strings.Repeat("a", 120), strings.Repeat("b", 120), "-19700101000000"
 	for name, want := range map[string]string{
-		a + b[:65]: a + b[:65] + end,       // 200 bytes
-		a + b[:66]: a[:119] + b[:66] + end, // one more
+		a + b[:65]: a + b[:65] + end,       // 200 bytes: not cut
+		a + b[:66]: a[:119] + b[:66] + end, // 201 bytes: cut
 		a + b:      a[:100] + b[:85] + end,
 	} {
 		is, err := newArchive(filepath.Join(t.TempDir(), name), Archive{}, disk.Disk{}, time.Unix(0, 0))
@@ -49,7 +49,8 @@ func TestLongNamesOfArchives(t *testing.T) {
 	}
 }
 
-// Only committed bytes of the log can be lost: what a kill left after them stays.
+// LostLog counts the missing bytes of a log that was committed. Bytes after the committed
+// length do not count.
 func TestOnlyCommittedLinesAreLost(t *testing.T) {
 	for name, damage := range map[string]func(path string, raw []byte) error{
 		"whole":   func(string, []byte) error { return nil },
@@ -86,7 +87,8 @@ func TestOnlyCommittedLinesAreLost(t *testing.T) {
 	}
 }
 
-// Which answers become revisits, by their payload.
+// The second answer with the same payload becomes a revisit record, unless the payload is
+// small, truncated, or belongs to an answer that is a revisit already.
 func TestAPayloadThatIsKnownIsNotArchivedAgain(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -136,7 +138,8 @@ func TestAPayloadThatIsKnownIsNotArchivedAgain(t *testing.T) {
 	}
 }
 
-// Archive files that a kill left open are truncated and renamed, or the crawl is refused.
+// A kill leaves an unfinished archive file. Open truncates and renames the file, or refuses the
+// crawl if the file is damaged.
 func TestAnArchiveThatAKillHasLeft(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -160,7 +163,7 @@ func TestAnArchiveThatAKillHasLeft(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		spoil func(dir string) error
-		want  string // "": it is mended
+		want  string // part of the error of Open; "" if Open succeeds
 	}{
 		"nothing":          {func(string) error { return nil }, ""},
 		"more than counts": {func(dir string) error { return add(path(dir)+openSuffix, "more") }, ""},
@@ -211,8 +214,7 @@ func TestAnArchiveThatAKillHasLeft(t *testing.T) {
 	}
 }
 
-// Bytes that a kill left count only after they are on disk: each sync that fails while the
-// crawl is opened again refuses it.
+// Open syncs the files that a killed run has left. If any of these syncs fails, Open fails.
 func TestASyncThatFailsRefusesWhatAKillHasLeft(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}, Links: true})
 	if err != nil {
@@ -249,7 +251,7 @@ func TestASyncThatFailsRefusesWhatAKillHasLeft(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again.Close() // in which the next sync fails
+				again.Close() // the sync that fails is one of Close, so ignore its error
 				break
 			}
 			told[filepath.Base(at)] = true

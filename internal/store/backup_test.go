@@ -14,17 +14,17 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A copy of a running crawl (state.db first, then the other files, while pages are written
-// in between) is like a crawl that was killed when state.db was copied: it is whole, and a
-// run resumes it. If WARC files were finished meanwhile, a repair truncates them, and
-// nothing is lost.
+// A backup is copied while the crawl runs: first state.db, then the other files, which grow
+// between the copies. The backup is like a crawl that was killed when state.db was copied, so a
+// run can resume it. If the crawl has finished WARC files during the backup, a repair must
+// truncate them first. Nothing is lost.
 func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 6))
 			dir, backup := filepath.Join(t.TempDir(), "a.crawl"), filepath.Join(t.TempDir(), "a.crawl")
 			opts := Options{Gather: -1, Links: true, Archive: &Archive{}}
-			finished := seed%2 == 1 // WARC files are finished meanwhile: the copy has too much of them
+			finished := seed%2 == 1 // the crawl finishes WARC files during the backup, so the copies of these files are longer than the copied state says
 			if finished {
 				opts.Archive.MaxSize = 3000
 			}
@@ -85,7 +85,7 @@ func TestACopyOfARunningCrawlIsWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !again.Unclean() && !finished { // a repair closes it
+			if !again.Unclean() && !finished { // a repair closes the crawl, so that it is clean
 				t.Error("it is not one that was killed")
 			}
 			if err := again.Close(); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// watch ends the test with all stacks if steps does not change for long: a deadlock would
-// otherwise look like a slow test.
+// watch fails the test and prints all stacks if steps does not change within 20 seconds.
+// Without it, a deadlock would look like a slow test.
 func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 	t.Helper()
 	for last := int64(-1); ; {
@@ -35,8 +35,8 @@ func watch(t *testing.T, steps *atomic.Int64, done <-chan struct{}) {
 	}
 }
 
-// Each bound on what may wait for a commit is reached with every kind of operation: a
-// goroutine that waits for room holds nothing that the committer needs.
+// The bounds on uncommitted work are reached with every kind of operation. Nothing may
+// deadlock: a goroutine that waits for room must hold no lock that the committer needs.
 func TestSmallestBounds(t *testing.T) {
 	for name, bounds := range map[string]Bounds{"state.Usual": {}, "links": {Links: 1}, "all": {1, 1, 1}} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestSmallestBounds(t *testing.T) {
 				})
 			}
 			done := make(chan struct{})
-			// It ends after the workers.
+			// The goroutine ends after the last worker.
 			go func() { all.Wait(); close(done) }()
 			watch(t, &steps, done)
 			if err := db.Close(); err != nil {
@@ -75,7 +75,7 @@ func TestSmallestBounds(t *testing.T) {
 	}
 }
 
-// putWhole puts everything that a visit of one page puts into a DB.
+// putWhole writes a visit of one page with all its outputs, and submits its completion.
 func putWhole(t *testing.T, db *DB, worker, page, links int) error {
 	url := fmt.Sprintf("http://h%d.example/%d", worker, page)
 	now := time.Now()

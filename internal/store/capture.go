@@ -21,15 +21,15 @@ import (
 // same time.
 type Capture struct {
 	URL  string
-	Date time.Time // when its request began
+	Date time.Time // when the request for the answer began
 
-	// Status and Header are those of the answer. If the answer is 304 (not modified), they are
-	// those of the earlier answer that it confirms, with the header updated (RFC 9111, section
-	// 3.2). The Content-Encoding in Header is that of the body in the archive.
+	// Status and Header are from the answer itself. If the answer is a 304 (not modified), they
+	// are from the earlier answer that it confirms, with the header updated (RFC 9111, section
+	// 3.2). The Content-Encoding in Header is the coding of the body in the archive.
 	Status int
 	Header http.Header
 
-	Digest    string // of the payload, in its content coding, as in WARC-Payload-Digest
+	Digest    string // digest of the payload, in its content coding, as in WARC-Payload-Digest
 	Truncated bool   // the payload is not the whole body
 
 	// OfURL and OfDate name the record that has the body. A revisit record that repeats this
@@ -45,7 +45,7 @@ type Capture struct {
 	body    excerpt // the record that has the body
 	repeats bool    // the answer has a record of its own, which is a revisit without the body
 	checked bool    // Check has read the body
-	damage  error   // the result of Check
+	damage  error   // the error that Check has returned
 }
 
 // Capture returns an answer to u from the archive of this crawl. The first place is that of the
@@ -80,7 +80,7 @@ func captureAt(at place, url string, find findOriginal) (*Capture, error) {
 	defer rec.close()
 	switch rec.Type {
 	case warc.Response, warc.Revisit:
-	default: // an answer of a server that does not speak HTTP
+	default: // the server did not speak HTTP
 		return nil, nil
 	}
 	resp, err := rec.Response()

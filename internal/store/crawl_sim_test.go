@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// A referee watches a frontier over a DB for some virtual weeks, across kills. It knows
-// when each request was made; a kill does not change that.
+// A referee checks the requests that a frontier over a DB makes in some virtual weeks, across
+// kills. It remembers all requests itself, so a kill does not change what it knows.
 type referee struct {
 	t     *testing.T
 	delay time.Duration
@@ -26,16 +26,16 @@ type referee struct {
 	rand  *rand.Rand
 	run   int
 	out   map[frontier.Site]bool
-	ended map[frontier.Site]time.Time // end of the last request
-	not   map[frontier.Site]time.Time // no request before, by an answer that is on disk
-	rests map[frontier.Site]*rests    // what makes a site rest
-	asked map[string]int              // the last run in which a URL ended
-	links map[string][]frontier.URL   // of a page that was served once
-	known map[string]bool             // URLs that were seen in an answer, on disk or not
+	ended map[frontier.Site]time.Time // end of the last request to a site
+	not   map[frontier.Site]time.Time // no request to a site may begin before this time, which an acknowledged answer has set
+	rests map[frontier.Site]*rests    // the failures that make a site rest
+	asked map[string]int              // number of the last run in which the entry of a URL ended
+	links map[string][]frontier.URL   // links of a page, which are the same each time it is served
+	known map[string]bool             // URLs that were linked in an answer, acknowledged or not
 	pages int
 
-	turns []*frontier.Turn // of this run, with held entries
-	held  map[string]bool  // URLs that were held, in any run, and not taken since
+	turns []*frontier.Turn // turns of this run whose entries were put on hold
+	held  map[string]bool  // URLs that were put on hold in any run and were not taken since
 }
 
 func (r *referee) intn(n int) int {
@@ -44,8 +44,8 @@ func (r *referee) intn(n int) int {
 	return r.rand.IntN(n)
 }
 
-// worker does with its turns what a crawl can do, until ctx ends as by a kill: then its
-// turns are never given back.
+// worker takes turns from f and ends them as a crawl does. When ctx ends, which stands for a
+// kill, worker returns and does not give back its turn.
 func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 	for {
 		turn, err := f.Next(ctx)
@@ -94,7 +94,7 @@ func (r *referee) worker(ctx context.Context, f *frontier.Frontier) error {
 	}
 }
 
-// changes returns changes of known pages, within the last two days.
+// changes reports that some known pages have changed within the last two days.
 func (r *referee) changes() *frontier.Changes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,8 @@ func (r *referee) changes() *frontier.Changes {
 	return c
 }
 
-// take ends held entries: at the latest when nothing else can be done.
+// take ends entries that are on hold: some at random, and all of them if nothing else can be
+// done.
 func (r *referee) take(ctx context.Context, f *frontier.Frontier) {
 	for {
 		select {
@@ -134,7 +135,8 @@ func (r *referee) take(ctx context.Context, f *frontier.Frontier) {
 	}
 }
 
-// ask makes one request. done is false if the process was killed during it.
+// ask makes one request for a turn and returns its outcome. done is false if the process was
+// killed during the request.
 func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outcome, done bool) {
 	site, key := turn.Site(), turn.Entry().URL.Key()
 	now := time.Now()
@@ -152,7 +154,7 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 		if until := r.not[site]; now.Before(until) {
 			r.t.Errorf("%s got a request %v before it was due", site, until.Sub(now))
 		}
-		// A request during a kill was made, too.
+		// A request counts even if a kill interrupts it.
 		r.ended[site] = now
 	}
 	r.mu.Unlock()
@@ -169,11 +171,11 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended[site] = end
-	// Twice the time to first byte counts at once. After a kill it counts only if the
-	// acknowledged clocks have it.
+	// The pause of twice the time to first byte begins at once. After a kill it applies only if
+	// the acknowledged clocks have it.
 	r.not[site] = end.Add(2 * pause)
 	r.restsOf(site).take(kind)
-	o.Fate = frontier.Fate{Code: frontier.Failed} // after the last try
+	o.Fate = frontier.Fate{Code: frontier.Failed} // the outcome of the last try
 	switch kind {
 	case 1:
 		o.Trouble = frontier.PageTrouble
@@ -210,7 +212,7 @@ func (r *referee) ask(ctx context.Context, turn *frontier.Turn) (o frontier.Outc
 	return o, true
 }
 
-// rests counts how often a site needed a rest, and the good answers since.
+// rests counts the failures that make a site rest, and the good answers since the last of them.
 type rests struct{ strikes, good int }
 
 func (r *referee) restsOf(s frontier.Site) *rests {
@@ -242,10 +244,10 @@ func (r *referee) url() frontier.URL {
 	return u
 }
 
-// A crawl is killed again and again in virtual weeks, at any point of its commits and
-// merges, and between the end of a turn and the end of its entry. What was acknowledged is
-// not requested again, its clocks are kept, held entries that were not taken are requested
-// again, and in the end every entry has ended.
+// A crawl is killed again and again in virtual weeks, at any point of its commits and merges,
+// and between the end of a turn and the end of its entry. No acknowledged request is made
+// again, and no acknowledged clock is lost. Entries on hold that were not taken are requested
+// again. In the end every entry has ended.
 func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -292,7 +294,7 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 					taking, stop := context.WithCancel(ctx)
 					var taker sync.WaitGroup
 					taker.Go(func() { r.take(taking, f) })
-					// Mostly short lives: a kill within the first commits.
+					// Most runs are short, so that many kills come within the first commits.
 					life := time.Duration(1+r.intn(5000)) * time.Millisecond
 					if r.intn(3) == 0 {
 						life = time.Duration(1+r.intn(72)) * time.Hour
@@ -356,8 +358,9 @@ func TestAFrontierOnDiskKeepsItsPromises(t *testing.T) {
 	}
 }
 
-// acknowledged reads from a copy of a killed crawl what is on disk: a URL that has ended
-// there must not be requested again, nor a site before its clock there.
+// acknowledged reads the state from a copy of a killed crawl. From then on the referee reports
+// a second request for a URL that has ended there, and a request to a site before its clock
+// there.
 func (r *referee) acknowledged(dir string, opts Options) {
 	r.t.Helper()
 	copied := crash(r.t, dir)
@@ -377,7 +380,7 @@ func (r *referee) acknowledged(dir string, opts Options) {
 		}
 		switch {
 		case ok && fate.Ends():
-			r.asked[key] = r.run + 1 // as if it had ended in the next run
+			r.asked[key] = r.run + 1 // as if the entry had ended in the next run
 		default:
 			delete(r.asked, key)
 		}
@@ -404,8 +407,8 @@ func (r *referee) acknowledged(dir string, opts Options) {
 	}
 }
 
-// If nothing that was found before a kill is merged yet, the run continues with it and does
-// not end because the queue is empty.
+// A run must not end because its queue is empty, if links that were found before a kill are not
+// merged yet.
 func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -418,7 +421,7 @@ func TestWhatIsNotMergedYetIsNotTheEnd(t *testing.T) {
 		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{entry(t, "http://a.example/")}}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(25 * time.Millisecond) // a commit, without a merge
+		time.Sleep(25 * time.Millisecond) // time for a commit, but not for a merge
 		synctest.Wait()
 		copied := crash(t, dir)
 		if err := db.Close(); err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/disk"
 )
 
-// A countdown is a context that is canceled after its method Err was called so many times.
+// A countdown is a context that is canceled when its method Err has been called a given number
+// of times.
 type countdown struct {
 	context.Context
 	left int
@@ -102,7 +103,7 @@ func differing(is, was map[string]string) (names []string) {
 	return names
 }
 
-// What was not read before the context ended is not reported as damage.
+// Verify reports no damage in files that it has not read because its context ended.
 func TestAVerifyThatEndsEarlyFindsNoDamage(t *testing.T) {
 	dir := mixedCrawl(t, 1, 12, disk.Disk{}, false).dir
 	for left, over := 0, false; !over; left++ {

@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// If the committer fails while callers wait for room, they get its error, and so does every
+// If the committer fails, its error is returned to the callers that wait for room, and to every
 // later caller.
 func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -33,14 +33,14 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // otherwise there is nothing to sync
+		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // so that the commit has something to sync
 			t.Fatal(err)
 		}
 		stuck.Store(true)
 		var told, safe atomic.Int64
 		const workers = 6
 		for range workers {
-			go func() { // it ends with the error
+			go func() { // the goroutine ends when Submit returns the committer's error
 				for range 100 {
 					if err := db.Submit(frontier.Completion{}); err != nil {
 						if errors.Is(err, broken) {
@@ -73,7 +73,7 @@ func TestWhoeverWaitsForRoomIsToldWhyThereIsNone(t *testing.T) {
 	})
 }
 
-// Another layout is not damage, for any function that opens the file.
+// No function reports a state file with another layout as damaged.
 func TestAnotherLayoutIsNoDamage(t *testing.T) {
 	for _, relative := range []int{-1, 1} {
 		dir := filled(t)
@@ -94,7 +94,7 @@ func TestAnotherLayoutIsNoDamage(t *testing.T) {
 	}
 }
 
-// An error of the file system is not damage either.
+// No function reports an error of the file system as damage.
 func TestAFileThatCannotBeOpenedIsNoDamage(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, StateFile)
@@ -111,7 +111,7 @@ func TestAFileThatCannotBeOpenedIsNoDamage(t *testing.T) {
 // If making an index fails, no part of it is left.
 func TestAnIndexThatFailsLeavesNothing(t *testing.T) {
 	dir := filled(t)
-	// A directory has the name of the file to make.
+	// Make a directory with the name of the file, so that the file cannot be made.
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, IndexFile+newSuffix, "x"), 0o755), os.Mkdir(filepath.Join(dir, ArchiveDir), 0o755)); err != nil {
 		t.Fatal(err)
 	}

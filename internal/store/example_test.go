@@ -69,7 +69,7 @@ func visit(db *store.DB, turn *frontier.Turn, body string) error {
 		Page:  &store.PageRecord{URL: u.String(), Time: began, Status: 200, Type: "text/plain", Size: int64(len(body))},
 		Links: []store.LinkRecord{{From: u.String(), To: "https://example.org/a", Hop: "L", Where: "a/href"}},
 	}
-	refused, err := db.PutVisit(v) // before the turn is finished
+	refused, err := db.PutVisit(v) // call PutVisit before the turn is finished
 	for _, e := range refused {
 		err = errors.Join(err, e)
 	}
@@ -93,7 +93,7 @@ func ExampleOpen() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(db.Cluster() == nil, db.Unclean(), db.Restarted().IsZero()) // after a kill, sites rest from Restarted on
+	fmt.Println(db.Cluster() == nil, db.Unclean(), db.Restarted().IsZero()) // if Unclean is true, sites rest, beginning at Restarted
 	if err := db.Put("note", "a value of the program"); err != nil {
 		log.Fatal(err)
 	}
@@ -111,8 +111,8 @@ func ExampleOpen() {
 	// <nil>
 }
 
-// The last answer to a URL, with its body. A body that a record repeats is read from the earlier
-// A crawl is checked, and a damaged one is repaired.
+// Find the last answer to a URL, with its body. If a record repeats an earlier answer, the body
+// is read from the earlier record.
 func ExampleNewRepair() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -121,7 +121,7 @@ func ExampleNewRepair() {
 	}
 	found, err := store.Verify(context.Background(), dir, func(error) {})
 	fmt.Println(found.Problems > 0, err)
-	r, err := store.NewRepair(context.Background(), dir, store.RepairOptions{}) // FinishRepair finishes one that was killed
+	r, err := store.NewRepair(context.Background(), dir, store.RepairOptions{}) // if the process is killed, call FinishRepair
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func ExampleNewRepair() {
 	// 0 <nil>
 }
 
-// The captures of a host are removed from a crawl, at the wish of its owner.
+// Remove the captures of a host from a crawl, because its owner wants that.
 func ExamplePurge() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -154,7 +154,7 @@ func ExamplePurge() {
 	fmt.Println(plan.Records, plan.Pages, plan.None(), err)
 	done, err := p.Run(context.Background(), dir)
 	fmt.Println(done.Entries, err)
-	unfinished, err := store.UnfinishedPurge(dir) // after a kill, Run is called again with its Places
+	unfinished, err := store.UnfinishedPurge(dir) // after a kill, call Run again with these Places
 	fmt.Println(unfinished, err)
 	// Output:
 	// 1 1 false <nil>
@@ -162,7 +162,7 @@ func ExamplePurge() {
 	// <nil> <nil>
 }
 
-// Which process runs a crawl.
+// Find the process that runs a crawl.
 func ExampleHolder() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -181,7 +181,7 @@ func ExampleHolder() {
 	// true true
 }
 
-// A crawl that repeats another one refers to its answers.
+// Make a crawl that refers to the answers of an earlier crawl.
 func ExamplePrevious() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -197,7 +197,7 @@ func ExamplePrevious() {
 		log.Fatal(err)
 	}
 	fmt.Println(filepath.Base(store.Previous(later)))
-	for _, path := range store.Behind(dir) { // needed as long as these exist
+	for _, path := range store.Behind(dir) { // the earlier crawl is needed while the crawls in this list exist
 		fmt.Println(filepath.Base(path))
 	}
 	// Output:
@@ -205,7 +205,7 @@ func ExamplePrevious() {
 	// later.crawl
 }
 
-// After 304 (not modified) the stored header gets the new fields.
+// Update a stored header with the fields of a 304 answer (not modified).
 func ExampleUpdatedHeader() {
 	kept := http.Header{"Content-Type": {"text/html"}, "Etag": {`"1"`}}
 	by := http.Header{"Etag": {`"2"`}, "Content-Type": {"text/plain"}}

@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// setVersion changes the layout version of the state in dir by relative.
+// setVersion adds relative to the layout version of the state in dir, and returns the new
+// version.
 func setVersion(dir string, relative int) (v uint64, err error) {
 	b, err := bbolt.Open(filepath.Join(dir, StateFile), 0o644, nil)
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
-// readOnly makes each write to f fail while what runs.
+// readOnly calls what. Each write to f fails during the call.
 func readOnly(t *testing.T, f *os.File, what func()) {
 	t.Helper()
 	replaced(t, int(f.Fd()), f.Name(), syscall.O_RDONLY, what)
 }
 
-// replaced makes a descriptor refer to another file while what runs.
+// replaced calls what. During the call the descriptor fd refers to the file at path.
 func replaced(t *testing.T, fd int, path string, flags int, what func()) {
 	t.Helper()
 	kept, err := syscall.Dup(fd)
@@ -49,7 +49,8 @@ func replaced(t *testing.T, fd int, path string, flags int, what func()) {
 	what()
 }
 
-// A full buffer is written at once; an error of that write is permanent.
+// A record that fills the buffer is written at once. If that write fails, nothing is committed
+// after it.
 func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -82,8 +83,8 @@ func TestAFailedWriteIsNeverCommitted(t *testing.T) {
 	verified(t, crash(t, dir))
 }
 
-// If the line of a page cannot be written to the log, the page is not committed, even if
-// there was room for the page itself.
+// If the log line of a page cannot be written, the page is not committed, even if the page
+// itself was written.
 func TestAPageWithoutItsLineIsNeverCommitted(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -144,12 +145,13 @@ func descriptor(t *testing.T, path string) int {
 	return -1
 }
 
-// A commit fails in each way that leaves unknown whether it is on disk. The crawl
-// continues, and everything is there exactly once.
+// A commit fails in each way that leaves open whether it is on disk. The crawl continues, and
+// each operation takes effect exactly once.
 func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	lose := func(path string, flags int) func(*testing.T, *DB, *error) {
 		return func(t *testing.T, db *DB, _ *error) {
-			// A lost descriptor cannot be kept to restore it: that would keep the lock.
+			// Do not duplicate the descriptor to restore it later: a duplicate would keep the
+			// lock.
 			state := filepath.Join(db.Dir(), StateFile)
 			fd := descriptor(t, state)
 			other, err := syscall.Open(cmp.Or(path, state), flags|syscall.O_CLOEXEC, 0)
@@ -164,7 +166,7 @@ func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	}
 	for name, fail := range map[string]func(*testing.T, *DB, *error){
 		"nothing can be written": lose("", syscall.O_RDONLY),
-		"nothing reached it": func(t *testing.T, db *DB, err *error) { // accepts all writes, syncs nothing
+		"nothing reached it": func(t *testing.T, db *DB, err *error) { // the device accepts all writes and syncs nothing
 			lose(devtest.Device(t, "null"), syscall.O_RDWR)(t, db, err)
 		},
 		"all reached it": func(_ *testing.T, _ *DB, err *error) { *err = syscall.EIO },
@@ -229,8 +231,8 @@ func TestACommitThatFailedIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A full disk ends a crawl with an error that says so. Once there is room, it resumes where
-// it was.
+// When the disk is full, the crawl ends with an error for which DiskFull is true. When there is
+// room again, the crawl can be resumed.
 func TestAFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=3m"); err != nil {

@@ -24,9 +24,9 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// No file stays open, with and without errors.
+// Each function closes the files that it opens, also if it fails.
 func TestFilesAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the garbage collector closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // off, because the garbage collector also closes files
 	broken := errors.New("no sync")
 	failing := disk.Disk{Before: func(string) error { return broken }}
 	whole, all := indexed(t), Options{Gather: -1, Archive: &Archive{}, Links: true}
@@ -118,8 +118,8 @@ func TestFilesAreClosed(t *testing.T) {
 	}
 }
 
-// If the disk has no room for an index, that is reported, and no part of the index is left:
-// it may be what fills the disk.
+// If the disk has no room for an index, the error says so, and no part of the new index is left
+// to fill the disk.
 func TestAnIndexOnAFullDisk(t *testing.T) {
 	full := devtest.Device(t, "full")
 	whole := indexed(t)

@@ -20,8 +20,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// everything makes a crawl with rows of every kind in every bucket, some of them only in
-// the journal, as after a kill.
+// everything makes a crawl whose state has rows of every kind in every bucket. Some of the rows
+// are only in the journal, as after a kill. It returns the crawl's directory.
 func everything(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func everything(t *testing.T) string {
 	for i := range 9 {
 		site := frontier.Site(fmt.Sprintf("http://h%d.example", i%3))
 		f := frontier.Fate{Code: frontier.Fetched, Status: 200, Digest: "sha1:ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"}
-		if i == 0 { // of the URL that the page is about
+		if i == 0 { // the URL of the archived page
 			f.Answer = visit.Place
 		}
 		if i%2 == 1 {
@@ -89,7 +89,7 @@ func everything(t *testing.T) string {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Only in the journal: after a commit, before a merge.
+	// These rows stay in the journal, because they are committed but not merged.
 	l.SmallPending, l.SomeMerge = 0, 0
 	copied := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,10 +123,10 @@ func archivedPage(at time.Time, text byte) *warc.Exchange {
 	}}
 }
 
-// A row is a row of a bucket in a state file.
+// A row is a key and its value in a bucket of a state file.
 type row struct {
 	bucket     string
-	kind       byte // of an entry
+	kind       byte // the kind of an entry's row; 0 in other buckets
 	key, value []byte
 }
 
@@ -160,9 +160,10 @@ func rows(t *testing.T, dir string) []row {
 	return all
 }
 
-// answers returns everything that a DB says; err is the first error.
+// answers opens the crawl in dir and returns the results of all methods that read it, by
+// method. err is the first error.
 func answers(t *testing.T, dir string) (said map[string]string, err error) {
-	// In virtual time nothing is merged meanwhile.
+	// In virtual time no merge runs between the reads.
 	synctest.Test(t, func(*testing.T) { said, err = ask(dir) })
 	return said, err
 }
@@ -220,8 +221,8 @@ func ask(dir string) (said map[string]string, err error) {
 	return said, err
 }
 
-// A flipped bit in the key or value of any row is reported by Verify, and what is read is
-// correct or an error.
+// One bit of the key or value of a row is flipped. Verify reports the damage, and each method
+// that reads the row returns a correct result or an error.
 func TestAFlippedBitIsNoticed(t *testing.T) {
 	dir := everything(t)
 	var problems []error
@@ -233,8 +234,8 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := rows(t, dir)
-	// The files that the state mentions are copied, too: otherwise Verify would report them
-	// as missing.
+	// Copy the files that the state mentions, too: otherwise Verify would report that they are
+	// missing.
 	path := filepath.Join(crash(t, dir), StateFile)
 	write := func(b []byte) {
 		t.Helper()
@@ -252,8 +253,8 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 	kinds, reads := map[byte]bool{}, map[string]int{}
 	flip := func(row row, at int, what string) {
 		t.Helper()
-		// bbolt stores a key and its value next to each other. Unused pages may have the
-		// same bytes; a flip there is harmless.
+		// bbolt stores a key and its value next to each other. If unused pages have the same
+		// bytes, a flip may hit them and do no harm.
 		was := append(bytes.Clone(row.key), row.value...)
 		is := bytes.Clone(was)
 		is[at] ^= 1 << r.IntN(8)
@@ -269,7 +270,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		if what == "value" {
 			reads[row.bucket+string(row.kind)]++
 		}
-		// A lost row cannot be found by looking for it.
+		// If the key of a row has changed, a lookup cannot find the row.
 		if what == "key" || reads[row.bucket+string(row.kind)] > 3 {
 			return
 		}
@@ -292,7 +293,7 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 		flip(row, r.IntN(len(row.key)), "key")
 		at := r.IntN(len(row.value))
 		if row.bucket == "bodies" && at > 3 && at < 10 {
-			at = 0 // the time, level and system in a gzip header have no effect
+			at = 0 // skip the time, level and system in a gzip header, because changes there have no effect
 		}
 		flip(row, len(row.key)+at, "value")
 	}
@@ -301,8 +302,8 @@ func TestAFlippedBitIsNoticed(t *testing.T) {
 	}
 }
 
-// If the newer meta page of the state file is torn, the crawl opens as of the commit
-// before.
+// If the newer of the two meta pages of the state file is damaged, Open returns the state of
+// the commit before.
 func TestATornHead(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

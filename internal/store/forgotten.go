@@ -14,10 +14,12 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// forgottenDir is the beginning of the name of a directory for what a state has forgotten.
+// forgottenDir is the beginning of the name of a directory. The directory has the outputs of
+// commits that a database has acknowledged and then lost.
 const forgottenDir = "forgotten-"
 
-// forgottenBy returns what st has acknowledged and forgotten, or nil.
+// forgottenBy describes the commits that st has acknowledged and then lost. It returns nil if
+// there are none.
 func forgottenBy(st state.Store) *state.Forgotten {
 	if f, ok := st.(state.Forgetful); ok {
 		return f.Forgotten()
@@ -25,9 +27,9 @@ func forgottenBy(st state.Store) *state.Forgotten {
 	return nil
 }
 
-// withoutForgotten returns the marks in known that checkFiles checks. A WARC file that was full,
-// and was given its final name after the commits that were forgotten, is longer than its mark;
-// putAside truncates it.
+// withoutForgotten returns the marks in known that checkFiles must check. It leaves out WARC
+// files that got their final names after commits that the state has lost: these files are
+// longer than their marks, and putAside truncates them.
 func withoutForgotten(dir string, known state.Marks, f *state.Forgotten) state.Marks {
 	if f == nil {
 		return known
@@ -44,12 +46,12 @@ func withoutForgotten(dir string, known state.Marks, f *state.Forgotten) state.M
 	return checked
 }
 
-// putAside copies what a state has acknowledged and forgotten into a new directory in dir, and
-// removes it from the WARC files that have their final names: the URLs will be fetched again, and
-// what the next run writes has the place of what was forgotten. The files that have no final name
-// are truncated by the steps that follow. A file in the new directory has the part of the file
-// of the same name after its mark, which begins with a new line or record. putAside sets f.Into to
-// the directory, or leaves it empty if no file has more than its mark.
+// putAside copies the outputs of lost commits (see state.Forgotten) into a new directory in
+// dir. From each output it copies the part after the file's mark, which begins with a new line
+// or record, into a file of the same name. It then truncates the WARC files that have their
+// final names, because the next run fetches these URLs again; the callers truncate the other
+// files. putAside sets f.Into to the new directory, or leaves it empty if no file is longer
+// than its mark.
 func putAside(dir string, known state.Marks, f *state.Forgotten, d disk.Disk) error {
 	into := filepath.Join(dir, forgottenDir+time.Now().UTC().Format("20060102T150405.000000Z"))
 	a := aside{into: into, disk: d}
@@ -68,7 +70,7 @@ func putAside(dir string, known state.Marks, f *state.Forgotten, d disk.Disk) er
 			continue
 		}
 		end := f.Acked[key].Length
-		if !w.grows { // only a file whose contents are committed gets its final name
+		if !w.grows { // a WARC file has its final name only if its contents were committed
 			info, err := os.Stat(w.path)
 			if err != nil {
 				return err
@@ -97,15 +99,16 @@ func putAside(dir string, known state.Marks, f *state.Forgotten, d disk.Disk) er
 	return d.SyncDir(dir)
 }
 
-// An aside is a directory into which parts of files are copied.
+// An aside is the directory into which putAside copies parts of files.
 type aside struct {
 	into string
 	disk disk.Disk
 	made bool
 }
 
-// tail copies the bytes of the file at path from from up to end, or up to the end of the file, into
-// the file name of a. If there are none, it does nothing.
+// tail copies a part of the file at path into the file name of a. The part begins at offset
+// from and ends before offset end, or at the end of the file if that is earlier. If the part is
+// empty, tail does nothing.
 func (a *aside) tail(path, name string, from, end int64) (err error) {
 	if end <= from {
 		return nil

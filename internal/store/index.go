@@ -26,7 +26,7 @@ import (
 // A madeIndex describes the two new files that an indexer has written. The files do not have
 // their final names yet.
 type madeIndex struct {
-	part, sorted state.Mark // of the new index.part, and of the new index.cdxj
+	part, sorted state.Mark // marks of the new index.part and of the new index.cdxj
 	lines        int64
 }
 
@@ -203,7 +203,7 @@ type indexer struct {
 	dir     string
 	disk    disk.Disk
 	marks   state.Marks      // committed lengths of unfinished WARC files
-	index   state.IndexMarks // of index.cdxj, as committed
+	index   state.IndexMarks // marks of index.cdxj and of its index.part at the last commit
 	problem func(error)      // called for each record that cannot be read; the record is left out
 
 	present map[string]bool // names of the WARC files in the directory

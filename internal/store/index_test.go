@@ -16,7 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// indexed makes a crawl that has ended, with three answers in one WARC file.
+// indexed makes a crawl that has ended, with three answers in one WARC file, and returns its
+// directory.
 func indexed(t *testing.T) string {
 	t.Helper()
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}, Links: true})
@@ -32,7 +33,7 @@ func indexed(t *testing.T) string {
 	return db.Dir()
 }
 
-// indexes returns index.cdxj, and the sorted lines of index.part.
+// indexes returns the text of index.cdxj, and the sorted lines of index.part.
 func indexes(t *testing.T, dir string) (index, part string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, IndexFile))
@@ -45,7 +46,7 @@ func indexes(t *testing.T, dir string) (index, part string) {
 	return string(raw), strings.Join(all, "")
 }
 
-// passing returns the temporary files of an index in dir.
+// passing returns the paths of the temporary files in dir that are left from making an index.
 func passing(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	for _, pattern := range []string{"index.*" + newSuffix, "*.tmp"} {
@@ -70,8 +71,8 @@ func reopened(t *testing.T, dir string, opts Options) {
 	}
 }
 
-// An index with a missing part is rebuilt from the archive: by a run that extends it, by a
-// run that does not, and by MakeIndex.
+// An incomplete index is made again from the archive: by a run that adds answers, by a run that
+// adds none, and by MakeIndex.
 func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 	whole := indexed(t)
 	wantIndex, wantPart := indexes(t, whole)
@@ -129,7 +130,8 @@ func TestAnIndexThatIsNotWholeIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Undamaged lines are sorted without reading the archive, even if that was changed.
+// If index.part is undamaged, index.cdxj is made from its lines. The archive is not read, so
+// changes in it have no effect.
 func TestAnIndexIsSortedWithoutTheArchive(t *testing.T) {
 	dir := indexed(t)
 	before, _ := indexes(t, dir)
@@ -162,7 +164,7 @@ func TestAnIndexIsSortedWithoutTheArchive(t *testing.T) {
 	}
 }
 
-// Without a state, the index is made from the archive alone.
+// MakeIndex needs only the archive, and no state file.
 func TestAnIndexIsMadeOfTheArchiveAlone(t *testing.T) {
 	dir := indexed(t)
 	want, _ := indexes(t, dir)
@@ -181,8 +183,8 @@ func TestAnIndexIsMadeOfTheArchiveAlone(t *testing.T) {
 	}
 }
 
-// An error while an index is rebuilt, or sorted at the end of a run, is reported, and the
-// next run makes the index.
+// An error while an index is made again, or sorted at the end of a run, is reported. The next
+// run then makes the index.
 func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 	whole := indexed(t)
 	wantIndex, _ := indexes(t, whole)
@@ -205,7 +207,7 @@ func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 			}}}
 			db, err := Open(dir, opts)
 			if err == nil {
-				if !lost { // otherwise the index exists before Close
+				if !lost { // otherwise the index was made before Close
 					visitOf(t, db, 3)
 				}
 				err = db.Close()
@@ -232,8 +234,8 @@ func TestAnIndexThatCannotBeSyncedIsMadeByTheNextRun(t *testing.T) {
 	}
 }
 
-// Verify reports an index that differs from the state's, or that was being made, as
-// something that MakeIndex repairs.
+// Verify reports an *IndexError, which MakeIndex repairs, if the index does not match its mark
+// in the state, or if it was being made when the process was killed.
 func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(known state.Marks, made *state.IndexMarks)
@@ -283,8 +285,8 @@ func TestAnIndexThatIsNotThatOfTheStateIsTold(t *testing.T) {
 	}
 }
 
-// An obstacle to making an index is reported, no incomplete file is left, and the crawl is
-// released.
+// If the index cannot be made, the error says why, no incomplete file is left, and another
+// process can open the crawl.
 func TestWhatStandsInTheWayOfAnIndexIsTold(t *testing.T) {
 	whole := indexed(t)
 	files, err := ArchiveFiles(whole)
@@ -367,7 +369,7 @@ func TestAnIndexIsMadeOfACrawlThatIsThere(t *testing.T) {
 	}
 }
 
-// The readable part of an archive is indexed, and damage is reported.
+// MakeIndex lists all records that can be read, and reports damage.
 func TestAnIndexIsOfWhatCanBeRead(t *testing.T) {
 	dir := indexed(t)
 	files, err := ArchiveFiles(dir)
@@ -382,7 +384,7 @@ func TestAnIndexIsOfWhatCanBeRead(t *testing.T) {
 	at := entries[0].Offset + 20
 	for _, e := range entries {
 		if e.Offset+20 > at {
-			at = e.Offset + 20 // of the last one
+			at = e.Offset + 20 // an offset in the last record
 		}
 	}
 	raw[at] ^= 0xff
@@ -416,8 +418,8 @@ func entriesOf(t *testing.T, dir string) (all []*cdxj.Entry) {
 	return all
 }
 
-// Lines about a WARC file that was moved away are copied once each, even if several indexes
-// have them; lines that are not index lines are not copied.
+// Lines about missing WARC files are copied once each, even if both index files have them.
+// Lines that cannot be parsed are not copied.
 func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 	dir := indexed(t)
 	e := entriesOf(t, dir)[0]
@@ -426,7 +428,7 @@ func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The longest possible line, and one that is longer by a byte.
+	// The longest line that an index may have, and a line that is one byte longer.
 	e.Filename = "long.warc.gz"
 	short, err := e.Append(nil)
 	if err != nil {
@@ -462,7 +464,7 @@ func TestLinesOfMovedFilesAreTakenOverOnce(t *testing.T) {
 	}
 }
 
-// Of a growing file, the committed part is indexed.
+// MakeIndex lists only the committed records of an unfinished WARC file.
 func TestAnIndexIsOfWhatWasCommitted(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -483,7 +485,7 @@ func TestAnIndexIsOfWhatWasCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The same bytes again, as if written without a commit.
+	// Append a copy of the records, which stands for uncommitted records.
 	if err := os.WriteFile(grows[0], append(raw, raw...), 0o644); err != nil {
 		t.Fatal(err)
 	}

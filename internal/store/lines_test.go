@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/lines"
 )
 
-// holed appends a hole to a file. The state does not know about it.
+// holed appends a hole, a large part without data, to a file. The mark in the state does not
+// cover the hole.
 func holed(t *testing.T, path string) {
 	t.Helper()
 	info, err := os.Stat(path)
@@ -34,7 +35,8 @@ func holed(t *testing.T, path string) {
 	}
 }
 
-// A hole in a file is one line for a reader without a limit on lines.
+// A hole in a file is one very long line of zero bytes. A reader without a limit for lines
+// would need as much memory.
 func TestVerifyReadsOverHoles(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -52,7 +54,7 @@ func TestVerifyReadsOverHoles(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	holed(t, filepath.Join(killed, LogFile)) // after a kill, the log is read to its end
+	holed(t, filepath.Join(killed, LogFile)) // after a kill, the log is read beyond its committed length
 	var problems []string
 	if _, err := Verify(t.Context(), killed, func(err error) { problems = append(problems, err.Error()) }); err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func TestVerifyReadsOverHoles(t *testing.T) {
 	}
 }
 
-// The valid lines of an old index are copied, with any bytes between them.
+// MakeIndex copies the valid lines of an old index, although there is a hole between them.
 func TestAHoleInAnIndexIsReadOver(t *testing.T) {
 	dir := filled(t)
 	db, err := Open(dir, Options{Archive: &Archive{}})
@@ -77,7 +79,7 @@ func TestAHoleInAnIndexIsReadOver(t *testing.T) {
 	index := filepath.Join(dir, IndexFile)
 	holed(t, index)
 	holed(t, filepath.Join(dir, indexPart))
-	if err := os.RemoveAll(filepath.Join(dir, ArchiveDir)); err != nil { // moved away
+	if err := os.RemoveAll(filepath.Join(dir, ArchiveDir)); err != nil { // stands for an archive that was moved away
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(dir, ArchiveDir), 0o755); err != nil {
@@ -89,7 +91,7 @@ func TestAHoleInAnIndexIsReadOver(t *testing.T) {
 	}
 }
 
-// A page is compared without its body, so a large body takes no memory.
+// Verify reads a line of pages.jsonl without its body, so a large body needs no memory.
 func TestVerifyOfALargeBody(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)

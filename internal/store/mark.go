@@ -40,9 +40,9 @@ func (m *marking) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// split returns the marks of known in two groups: finished has those of finished archive files,
-// growing all others. A run does not check the finished files, so that it can go on after they
-// were moved elsewhere. Only Verify checks them.
+// split returns the marks of known in two groups: finished has the marks of finished WARC
+// files, and growing all others. A run does not check the finished files, so that it can go on
+// after they were moved elsewhere. Only Verify checks them.
 func split(known state.Marks) (growing, finished state.Marks) {
 	growing, finished = state.Marks{}, state.Marks{}
 	for name, m := range known {

@@ -22,7 +22,7 @@ func urlOf(raw string) frontier.URL {
 	return u
 }
 
-// dbMethods call each method of a DB that may fail. Some arguments are none that a crawl has.
+// dbMethods has calls of each method of a DB that may fail. Some arguments are invalid.
 var dbMethods = map[string]func(db *DB) error{
 	"Put":                  func(db *DB) error { return db.Put("x", 1) },
 	"Put, no JSON":         func(db *DB) error { return db.Put("x", make(chan int)) },
@@ -96,8 +96,8 @@ var dbMethods = map[string]func(db *DB) error{
 	},
 }
 
-// Each method of a DB, with odd arguments, returns an error or does what it says, before and
-// after Close, and never hangs. The crawl is whole afterwards.
+// Each method of a DB is called with odd arguments, before and after Close. It returns an error
+// or does what its comment says, and never hangs. Verify then finds no damage.
 func TestEachMethodOfADB(t *testing.T) {
 	for name, call := range dbMethods {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestEachMethodOfADB(t *testing.T) {
 	}
 }
 
-// A Reader is used after Close, and closed twice, without harm.
+// Methods of a Reader may be called after Close, and Close twice.
 func TestAReaderAfterClose(t *testing.T) {
 	dir := t.TempDir()
 	if err := open(t, dir).Close(); err != nil {
@@ -172,7 +172,8 @@ func TestAReaderAfterClose(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// A missing directory, and one without a crawl, is an error of each function, and stays as it is.
+// Each function returns an error for a directory that is missing or has no crawl, and changes
+// nothing.
 func TestFunctionsWithoutACrawl(t *testing.T) {
 	empty, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
@@ -194,7 +195,7 @@ func TestFunctionsWithoutACrawl(t *testing.T) {
 			_, _ = ReadRun(dir)
 			_, _ = UnfinishedPurge(dir)
 			_, _ = FinishRepair(dir)
-			_ = NotBegun(dir) // nil also without a directory
+			_ = NotBegun(dir) // NotBegun returns nil for a missing directory
 			_, _ = LocatePrevious(dir, dir)
 			return errors.New("any")
 		},

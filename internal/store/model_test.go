@@ -14,7 +14,8 @@ import (
 
 var settle, crash, entry = statetest.Settle, statetest.Crash, statetest.Entry
 
-// open opens a crawl whose commits are made one by one, when settle waits for them.
+// open opens a crawl in dir. Each commit has one operation, if the caller waits with settle
+// after each operation.
 func open(t testing.TB, dir string) *DB {
 	t.Helper()
 	db, err := Open(dir, Options{Gather: -1})
@@ -26,7 +27,7 @@ func open(t testing.TB, dir string) *DB {
 
 func TestBacklogIsTheModelOnDisk(t *testing.T) {
 	var forward atomic.Int64
-	t.Cleanup(func() { // after all seeds
+	t.Cleanup(func() { // runs after all seeds
 		if forward.Load() == 0 {
 			t.Error("no entry was brought forward")
 		}
@@ -61,8 +62,8 @@ func TestBacklogIsTheModelOnDisk(t *testing.T) {
 	}
 }
 
-// After a kill, with groups of any kind, what was acknowledged is there, and each other
-// operation is there completely or not at all.
+// A crawl is killed between any two commits. Acknowledged operations are in the copy. Each
+// other operation is in it completely or not at all.
 func TestKillBetweenAnyTwoCommits(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
@@ -82,7 +83,7 @@ func TestKillBetweenAnyTwoCommits(t *testing.T) {
 		if i%5 > 0 {
 			continue
 		}
-		// One more operation is written, and never committed.
+		// Write one more operation that is never committed.
 		copied := crash(t, dir)
 		f, err := os.OpenFile(filepath.Join(copied, PagesFile), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {

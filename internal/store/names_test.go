@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// A directory may have a name that is a pattern.
+// The name of a directory may contain characters of a glob pattern, such as "[".
 func TestNamesOfDirectoriesAreNoPatterns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*?.crawl")
 	archive := filepath.Join(dir, ArchiveDir)
 	if err := os.MkdirAll(archive, 0o755); err != nil {
-		t.Skip(err) // not on every system
+		t.Skip(err) // not every system allows the name
 	}
 	whole := filepath.Join(archive, "x-00000"+archiveFile)
 	if err := os.WriteFile(whole, []byte("x"), 0o644); err != nil {

@@ -57,8 +57,8 @@ type Options struct {
 // crawl needs less memory and more time.
 type Bounds struct {
 	Queue int // number of operations: completions, snapshots, payloads and values
-	Links int // number of links in these operations
-	Bytes int // size of the completions in these operations
+	Links int // number of links in the operations that wait
+	Bytes int // size of the completions in the operations that wait, in bytes
 }
 
 // A State opens the states of crawls that are not in a file of the directory of the crawl.
@@ -72,18 +72,18 @@ type DB struct {
 
 	// Locks are taken in this order; a goroutine need not take all of them:
 	//
-	//	large    held while one large page is made into a line and appended
+	//	large    held while one large page is encoded as a line and appended
 	//	         (here come the locks of the state.Store)
 	//	moment   in outputs: held to append to the files, and to read the marks of all files
 	//
-	// The locks of an output and of the log come last. A goroutine must not hold moment while
-	// it puts something into the state, because it may have to wait there for the committer, and
-	// the committer takes moment.
+	// The locks of an output and of the log come last. A goroutine that holds moment must not
+	// put anything into the state. It might have to wait there for the committer, and the
+	// committer takes moment.
 
 	state   state.Store
 	outputs *outputs
 	large   sync.Mutex
-	tagged  atomic.Bool // PutTag has stored a tag, in this run or an earlier one
+	tagged  atomic.Bool // PutTag has stored a tag, in this run or in an earlier one
 }
 
 // Open opens the crawl in dir, or creates it. It returns an *InUseError, a *DamagedError, a
@@ -97,12 +97,12 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // a purge or a repair may have begun meanwhile
+	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // check again, because a purge or a repair may have begun before the state was locked
 		return nil, errors.Join(err, st.Abandon())
 	}
 	db := &DB{Records: Records{dir, st}, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
 	if n, ok := st.(interface{ Node() string }); ok {
-		db.outputs.node = n.Node() // the WARC files of all nodes will be in one directory
+		db.outputs.node = n.Node() // the WARC files of all nodes are collected in one directory, so their names need the node
 	}
 	if err := db.begin(&opts, asked); err != nil {
 		return nil, errors.Join(err, db.outputs.closeLines(), st.Abandon())
@@ -110,7 +110,8 @@ func Open(dir string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// open opens the state of the crawl in dir. asked says whether it has called o.Admit.
+// open opens the state of the crawl in dir. asked reports whether open has already called
+// o.Admit.
 func (o *Options) open(dir string) (st state.Store, asked bool, err error) {
 	opts := state.Options{
 		Gather: o.Gather, Bounds: state.Bounds(o.Bounds), SyncDelay: o.SyncDelay, Disk: o.disk,
@@ -213,7 +214,7 @@ func (o *Options) admit(was Values) error {
 	return o.Admit(was)
 }
 
-// takeOver sets o so that the run writes the outputs that already exist: those with a mark in
+// takeOver sets o so that the run writes the outputs that already exist, which have a mark in
 // known.
 func (o *Options) takeOver(known state.Marks) {
 	o.NoPages, o.Links = known[PagesFile].Length == 0, known[LinksFile].Length > 0
@@ -235,8 +236,8 @@ func (db *DB) Log() *crawllog.Writer { return db.outputs.log }
 // has removed or truncated the file since the last commit.
 func (db *DB) LostLog() int64 { return db.outputs.lostLog }
 
-// Cluster returns what a crawler needs to share the crawl with other nodes, or nil if the crawl
-// has only this process.
+// Cluster returns the interface through which a crawler shares the crawl with other nodes. It
+// returns nil if the crawl has only this process.
 func (db *DB) Cluster() state.Cluster {
 	c, _ := db.state.(state.Cluster)
 	return c

@@ -17,7 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// After a disk was full when the crawl was begun, the same command begins it.
+// If the disk was full when a crawl was created, Open creates it again when there is room.
 func TestAStateFileThatWasNeverWhole(t *testing.T) {
 	for size := 0; size < 4*os.Getpagesize(); size += os.Getpagesize() / 2 {
 		dir := t.TempDir()
@@ -35,7 +35,8 @@ func TestAStateFileThatWasNeverWhole(t *testing.T) {
 	}
 }
 
-// A state file without buckets is a new one only if there are no outputs beside it.
+// Open takes a state file without buckets for a new crawl, but only if there are no outputs
+// beside it.
 func TestAStateWithoutBucketsTakesNoOutputs(t *testing.T) {
 	dir := t.TempDir()
 	b, err := bbolt.Open(filepath.Join(dir, StateFile), 0o644, nil)
@@ -64,7 +65,7 @@ func TestAStateWithoutBucketsTakesNoOutputs(t *testing.T) {
 	}
 }
 
-// Outputs beside a state file without contents are not a crawl that was never begun.
+// If outputs are beside an empty state file, Open and Verify report that the state was lost.
 func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
 	for size, want := range map[int]string{-1: PagesFile, 0: PagesFile, 1: StateFile, 4096: StateFile} {
 		dir := t.TempDir()
@@ -88,7 +89,7 @@ func TestOutputsWithoutTheirStateAreNotVerified(t *testing.T) {
 	}
 }
 
-// If no crawl can be created in a directory, Open says why.
+// If Open cannot create a crawl in a directory, its error says why.
 func TestACrawlWantsADirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
@@ -113,7 +114,7 @@ func TestACrawlWantsADirectory(t *testing.T) {
 	}
 }
 
-// After Hasten no goroutine waits for room.
+// Hasten makes calls return that wait for room.
 func TestHastenLetsGoWhoWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := state.Usual
@@ -129,14 +130,14 @@ func TestHastenLetsGoWhoWaitsForRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // otherwise there is nothing to sync
+		if err := db.Log().Write(&crawllog.Line{URL: "http://a.example/"}); err != nil { // so that the commit has something to sync
 			t.Fatal(err)
 		}
 		stuck.Store(true)
 		var given atomic.Int64
 		const workers = 6
 		for range workers {
-			go func() { // it ends after Hasten
+			go func() { // the goroutine ends after Hasten
 				if err := db.Submit(frontier.Completion{}); err != nil {
 					t.Error(err)
 				}

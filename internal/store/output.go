@@ -138,7 +138,7 @@ func (o *output) write() error {
 	return o.err
 }
 
-// flush writes what was appended, and syncs it.
+// flush writes all appended records to the file, and syncs it.
 func (o *output) flush() error {
 	o.mu.Lock()
 	dirty := o.dirty

@@ -19,13 +19,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// An output has its committed bytes, and a missing file with committed bytes is not
-// created.
+// openOutput truncates a file to its committed length. It does not create a missing file that
+// has committed bytes.
 func TestAnOutputIsOpenedAsItWasCommitted(t *testing.T) {
 	for _, c := range []struct {
-		has    string // "-": the file is missing
+		has    string // contents of the file; "-": the file is missing
 		length int64
-		want   string // "": a *DamagedError
+		want   string // contents after openOutput; "": openOutput returns a *DamagedError
 	}{
 		{"-", 0, "|"}, {"-", 1, ""}, {"", 1, ""}, {"abc", 4, ""}, {"abc", 3, "abc|"}, {"abc", 1, "a|"}, {"abc", 0, "|"},
 	} {
@@ -70,10 +70,10 @@ func TestAnOutputIsOpenedAsItWasCommitted(t *testing.T) {
 	}
 }
 
-// A file to append to must end with a whole line.
+// The committed part of a file must end with a newline, because a run appends lines to it.
 func TestALineThatIsNotWholeIsDamage(t *testing.T) {
 	for _, c := range []struct {
-		has    string // "-": the file is missing
+		has    string // contents of the file; "-": the file is missing
 		length int64
 		want   string
 	}{
@@ -94,7 +94,7 @@ func TestALineThatIsNotWholeIsDamage(t *testing.T) {
 	}
 }
 
-// A mark covers the bytes that have passed, also after an error.
+// A marking counts the bytes that were read or written before an error.
 func TestAMarkIsOfWhatHasPassed(t *testing.T) {
 	broken := errors.New("broken")
 	whole := state.Mark{}.Plus([]byte("abc"))
@@ -118,7 +118,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-// Of a file that is not written any more the committed bytes are left.
+// cutTail truncates an output that this run does not write.
 func TestATailIsCut(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "output")
 	broken := errors.New("no sync")
@@ -152,7 +152,8 @@ func TestATailIsCut(t *testing.T) {
 	}
 }
 
-// If an output cannot be opened, Open fails, names it, and leaves nothing open.
+// If an output cannot be opened, Open returns an error with its path and closes the other
+// files.
 func TestAnOutputThatCannotBeOpenedRefusesTheCrawl(t *testing.T) {
 	all := Options{Gather: -1, Archive: &Archive{}, Links: true}
 	whole, err := Open(t.TempDir(), all)
@@ -206,7 +207,7 @@ func TestAnOutputThatCannotBeOpenedRefusesTheCrawl(t *testing.T) {
 	}
 }
 
-// If the page or a link of a visit cannot be encoded, no part of the visit is written.
+// If a page or a link cannot be encoded, PutVisit writes no part of the visit.
 func TestAPageThatCannotBeWrittenIsRefused(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Links: true})
 	if err != nil {
@@ -227,7 +228,8 @@ func TestAPageThatCannotBeWrittenIsRefused(t *testing.T) {
 	verified(t, db.Dir())
 }
 
-// An exchange that cannot be archived is named, and the rest of the visit is written.
+// If an exchange cannot be encoded as WARC records, refused has an error with its URL, and the
+// rest of the visit is written.
 func TestAnExchangeThatCannotBeArchivedIsNamed(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -265,7 +267,7 @@ func TestAnExchangeThatCannotBeArchivedIsNamed(t *testing.T) {
 	if v.Place.File == "" || v.Place.File != v.Page.WARC || v.Place.Offset != v.Page.Offset || v.Page.Length == 0 {
 		t.Errorf("%+v, page %+v", v.Place, v.Page)
 	}
-	// Without a page, too.
+	// The same holds for a visit without a page.
 	alone := &Visit{Exchanges: []*warc.Exchange{{URL: "http://a.example/2", Date: now, Response: good()}}}
 	alone.Answer = alone.Exchanges[0]
 	if refused, err := db.PutVisit(alone); err != nil || len(refused) > 0 || alone.Place.File != v.Place.File || alone.Place.Offset <= v.Place.Offset {
@@ -274,12 +276,12 @@ func TestAnExchangeThatCannotBeArchivedIsNamed(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if v := verified(t, db.Dir()); v.Records != 4 { // including the warcinfo record
+	if v := verified(t, db.Dir()); v.Records != 4 { // this includes the warcinfo record
 		t.Errorf("%+v", v)
 	}
 }
 
-// After a failed commit, and after Close, a visit is refused.
+// PutVisit returns an error after a failed commit, and after Close.
 func TestAVisitThatComesTooLateIsRefused(t *testing.T) {
 	broken := errors.New("no sync")
 	var fail atomic.Bool
@@ -315,8 +317,8 @@ func TestAVisitThatComesTooLateIsRefused(t *testing.T) {
 	}
 }
 
-// A new WARC file gets a name that no file has, finished or open; without such a name, the
-// error says why.
+// A new WARC file gets a name that no other file has, finished or not. If there is no free
+// name, the error says so.
 func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	now := time.Unix(0, 0)
 	a, err := newArchive(filepath.Join(t.TempDir(), "c"), Archive{}, disk.Disk{}, now)
@@ -337,7 +339,7 @@ func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	}
 	a.abandon()
 
-	a.files, a.prefix = nil, strings.Repeat("x", 300) // too long for any file system
+	a.files, a.prefix = nil, strings.Repeat("x", 300) // longer than any file system allows
 	if file, at, err := a.append(nil); err == nil || errors.Is(err, fs.ErrNotExist) || file != "" || at != 0 {
 		t.Errorf("a name that is too long: %q, %d, %v", file, at, err)
 	}
@@ -355,7 +357,7 @@ func TestAWARCFileIsBegunUnderAFreeName(t *testing.T) {
 	}
 }
 
-// If a WARC file cannot be truncated or renamed, the error says so.
+// If a WARC file cannot be truncated or renamed, the error has its path.
 func TestAWARCFileThatCannotGetItsNameIsTold(t *testing.T) {
 	for what, spoil := range map[string]func(a *archive, path string) error{
 		"":                nil,

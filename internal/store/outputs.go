@@ -20,7 +20,7 @@ import (
 // of the archive's files.
 type outputs struct {
 	dir   string
-	node  string // name of the node of a crawl on several machines, else empty
+	node  string // name of this node, if the crawl has several nodes; otherwise empty
 	disk  disk.Disk
 	state marksPutter
 	made  state.IndexMarks // the marks of the last index.cdxj and its index.part; used only by Open and Close
@@ -31,11 +31,11 @@ type outputs struct {
 	// moment while it waits for the disk, because it writes a full buffer.
 	moment sync.Mutex
 
-	lines   []*namedOutput // those of pages, links and indexed that are not nil
-	pages   *output        // nil if not written
-	links   *output        // nil if not written
-	indexed *output        // lines of the index, not sorted; nil if not written
-	archive *archive       // nil if not written
+	lines   []*namedOutput // the outputs among pages, links and indexed that are not nil
+	pages   *output        // pages.jsonl; nil if it is not written
+	links   *output        // links.jsonl; nil if it is not written
+	indexed *output        // index.part; nil if it is not written
+	archive *archive       // nil if no WARC files are written
 	log     *crawllog.Writer
 	lostLog int64 // committed bytes of the log that were missing at open; the log itself is never truncated
 }
@@ -199,7 +199,7 @@ func (s *outputs) Close(end state.End) (last state.Last, err error) {
 	return last, errors.Join(err, s.closeLines())
 }
 
-// closeLines closes all files except those of the archive.
+// closeLines closes all outputs that consist of lines. It does not close the WARC files.
 func (s *outputs) closeLines() error {
 	var errs []error
 	for _, o := range s.lines {

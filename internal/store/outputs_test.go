@@ -24,7 +24,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// visitOf puts the n-th page of a site, with two links and a line of crawl.log.
+// visitOf writes a visit of the n-th page of a site, with two links and a line of crawl.log.
 func visitOf(t testing.TB, db *DB, n int) {
 	t.Helper()
 	now, url := time.Now().UTC().Truncate(time.Millisecond), fmt.Sprintf("http://a.example/%d", n)
@@ -43,8 +43,9 @@ func visitOf(t testing.TB, db *DB, n int) {
 	}
 }
 
-// fits compares the marked parts of the outputs in dir with each other, and returns the
-// URLs of the pages. WARC files without a mark are whole.
+// fits checks that the committed parts of the outputs in dir do not contradict each other.
+// known has their marks; a WARC file without a mark is read to its end. fits returns the URLs
+// of the pages.
 func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 	t.Helper()
 	read := func(name string) []byte {
@@ -105,7 +106,7 @@ func fits(t testing.TB, dir string, known state.Marks) (pages []string) {
 	return pages
 }
 
-// A run after a kill also truncates outputs that it does not write itself.
+// After a kill, Open also truncates outputs that the new run does not write.
 func TestOutputsThatAreNotWrittenAnyMoreAreCut(t *testing.T) {
 	all := Options{Archive: &Archive{}, Links: true}
 	db, err := Open(t.TempDir(), all)
@@ -146,7 +147,7 @@ func TestOutputsThatAreNotWrittenAnyMoreAreCut(t *testing.T) {
 	}
 }
 
-// A crawl may have any name that a directory can have.
+// The name of a crawl's directory may be as long as the system allows.
 func TestLongNamesOfCrawls(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("a", 249)+".crawl")
 	db, err := Open(dir, Options{Archive: &Archive{}, Links: true})
@@ -162,7 +163,7 @@ func TestLongNamesOfCrawls(t *testing.T) {
 	}
 }
 
-// If a WARC file cannot be begun, nothing of it is left.
+// If a WARC file cannot be created, no incomplete file is left.
 func TestAnArchiveThatCannotBegin(t *testing.T) {
 	a, err := newArchive(t.TempDir(), Archive{Info: warc.Info{Software: "a\nb"}}, disk.Disk{}, time.Now())
 	if err != nil {
@@ -176,7 +177,7 @@ func TestAnArchiveThatCannotBegin(t *testing.T) {
 	}
 }
 
-// visited returns the URLs of visitOf.
+// visited returns entries with the URLs of the first n pages that visitOf writes.
 func visited(t testing.TB, n int) (all []frontier.Entry) {
 	for i := range n {
 		all = append(all, entry(t, fmt.Sprintf("http://a.example/%d", i+1)))
@@ -184,8 +185,8 @@ func visited(t testing.TB, n int) (all []frontier.Entry) {
 	return all
 }
 
-// While visits are written between any two steps of a commit, the commit holds all of a
-// visit or nothing.
+// Visits are written between any two steps of a commit. The commit has all outputs of a visit
+// or none.
 func TestACommitHoldsWholeVisits(t *testing.T) {
 	var db *DB
 	var n, commits atomic.Int64
@@ -223,7 +224,7 @@ func TestACommitHoldsWholeVisits(t *testing.T) {
 	verified(t, db.dir)
 }
 
-// The visits of many workers are in the same order in all outputs.
+// Many goroutines write visits. All outputs have the visits in the same order.
 func TestOutputsHaveOneOrder(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Archive: &Archive{}, Links: true})
 	if err != nil {
@@ -246,17 +247,18 @@ func TestOutputsHaveOneOrder(t *testing.T) {
 	}
 }
 
-// A forgetful disk keeps of a directory only what was synced.
+// A forgetful disk is a disk that loses power: the names in a directory survive only if the
+// directory was synced, and the contents of a file only if the file was.
 type forgetful struct {
 	t     *testing.T
 	mu    sync.Mutex
 	files []*syncedFile
-	names map[string]map[string]fs.FileInfo // names in directories, by path
-	held  []fs.FileInfo                     // open files, so that no new file is taken for one of them
+	names map[string]map[string]fs.FileInfo // names and files of each directory as of its last sync, by path
+	held  []fs.FileInfo                     // open files, so that the system does not reuse their inodes
 }
 
-// hold keeps the system from reusing the inode of this file for a new one, even if its name
-// is removed. Windows never reuses them.
+// hold opens the file, so that the system does not reuse its inode for a new file after its
+// name is removed. Windows never reuses them.
 func (d *forgetful) hold(path string, info fs.FileInfo) error {
 	if runtime.GOOS == "windows" || info.IsDir() || slices.ContainsFunc(d.held, func(h fs.FileInfo) bool { return os.SameFile(h, info) }) {
 		return nil
@@ -270,7 +272,7 @@ func (d *forgetful) hold(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// A syncedFile is a file as of its last sync, under any name.
+// A syncedFile is the contents of a file at its last sync.
 type syncedFile struct {
 	info fs.FileInfo
 	raw  []byte
@@ -287,7 +289,7 @@ func (d *forgetful) file(info fs.FileInfo) *syncedFile {
 	return f
 }
 
-// before records what is on disk after the sync of path.
+// before records what is on disk after a sync of the file or directory at path.
 func (d *forgetful) before(path string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -312,8 +314,8 @@ func (d *forgetful) before(path string) error {
 	return err
 }
 
-// cut returns a copy of dir as it is after a power cut. Everything that bbolt syncs is on
-// disk.
+// cut returns a copy of dir as it would be after a power cut. It assumes that everything that
+// bbolt has synced is on disk.
 func (d *forgetful) cut(dir string) string {
 	d.t.Helper()
 	d.mu.Lock()
@@ -346,8 +348,8 @@ func (d *forgetful) cut(dir string) string {
 	return to
 }
 
-// After a power cut that follows any commit, everything that the commit refers to is on
-// disk, evidence included, and the next run knows about the cut.
+// Power is cut after any commit. Everything that the commit refers to is on disk, including the
+// WARC records, and the next run reports that the last one was not closed.
 func TestAPowerCutAfterAnyCommit(t *testing.T) {
 	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
 	dir := t.TempDir()
@@ -421,7 +423,7 @@ func TestAPowerCutAfterAnyCommit(t *testing.T) {
 	verified(t, cut)
 }
 
-// If a file cannot be synced, no commit counts what was written to it.
+// If a file cannot be synced, no commit has a mark for what was written to it.
 func TestNoLengthWithoutASync(t *testing.T) {
 	broken := errors.New("no sync")
 	for _, name := range []string{PagesFile, LinksFile, indexPart, LogFile, ArchiveDir, archiveFile + openSuffix} {
@@ -440,7 +442,7 @@ func TestNoLengthWithoutASync(t *testing.T) {
 			}
 			armed.Store(true)
 			visitOf(t, db, 1)
-			if err := db.Submit(frontier.Completion{}); err != nil && !errors.Is(err, broken) { // otherwise a later call returns it
+			if err := db.Submit(frontier.Completion{}); err != nil && !errors.Is(err, broken) { // if Submit returns no error, a later call returns broken
 				t.Fatal(err)
 			}
 			if g := <-db.Grown(); !errors.Is(g.Err, broken) {

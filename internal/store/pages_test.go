@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The lines are as promised to their readers: plain JSON, without needless escapes.
+// The lines have the documented form: plain JSON, without needless escapes.
 func TestLinesOfPagesAndLinks(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Links: true})
 	if err != nil {
@@ -44,7 +44,8 @@ func TestLinesOfPagesAndLinks(t *testing.T) {
 	verified(t, db.Dir())
 }
 
-// Large pages are encoded one after the other, and none waits forever.
+// Several goroutines write large pages at the same time. Each page is written in turn, and no
+// goroutine waits forever.
 func TestLargePagesFollowEachOther(t *testing.T) {
 	db := open(t, t.TempDir())
 	for range 3 {
@@ -60,7 +61,7 @@ func TestLargePagesFollowEachOther(t *testing.T) {
 	}
 }
 
-// Lines come whole and once, however the bytes are split.
+// A lineWriter passes on each line whole and once, however the bytes are split into writes.
 func TestALineWriterCutsLines(t *testing.T) {
 	const text = "one\n\ntwo and\nthree\n"
 	for step := 1; step <= len(text); step++ {
@@ -101,7 +102,7 @@ func TestWhetherPagesAreKept(t *testing.T) {
 	}
 }
 
-// The three parts of a line together are the line as it would be encoded at once.
+// head, place and tail together make the same line as encoding the record at once.
 func TestTheLineOfAPageIsWholeWhereverItsAnswerStands(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, p := range []*PageRecord{
@@ -123,7 +124,7 @@ func TestTheLineOfAPageIsWholeWhereverItsAnswerStands(t *testing.T) {
 	}
 }
 
-// The place in a page that is passed to PutVisit counts only if no record is written.
+// PutVisit replaces the place that the caller has set in Page, unless no record is written.
 func TestAPageThatHasAPlaceAlreadyIsGivenTheNewOne(t *testing.T) {
 	for _, archive := range []*Archive{nil, {}} {
 		db, err := Open(t.TempDir(), Options{Gather: -1, Archive: archive})

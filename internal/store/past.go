@@ -26,7 +26,7 @@ import (
 // crawl, in the previous crawl of that one, and so on.
 type Past struct {
 	dir   string
-	older func() []string // returns the other crawls that may have the answers to which revisit records refer
+	older func() []string // returns the directories of the other crawls that may have the answers to which revisit records refer
 }
 
 // OpenPast opens the crawl in dir. It fails with an *InUseError if a process runs the
@@ -209,7 +209,7 @@ func eachLine(dir, url string, line func(*cdxj.Entry)) error {
 	return err
 }
 
-// after reports whether the answer of a is later than that of b.
+// after reports whether the answer of a is later than the answer of b.
 func after(a, b *cdxj.Entry) bool {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Offset, b.Offset)) > 0
 }

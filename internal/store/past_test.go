@@ -17,10 +17,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// day returns the time of the n-th crawl of a series.
+// day returns the start time of the n-th crawl of a series.
 func day(n int) time.Time { return time.Date(2030, 1, n, 3, 0, 0, 123456000, time.UTC) }
 
-// answered returns an exchange with a body.
+// answered returns an exchange in which url gives an answer with this body.
 func answered(url string, at time.Time, status int, header http.Header, body string) *warc.Exchange {
 	return &warc.Exchange{
 		URL: url, Date: at,
@@ -28,7 +28,8 @@ func answered(url string, at time.Time, status int, header http.Header, body str
 	}
 }
 
-// snapshot makes a crawl with archived answers, after the crawl before; "" for none.
+// snapshot makes a crawl in dir with archived answers. before is the directory of its previous
+// crawl, or "".
 func snapshot(t *testing.T, dir, before string, answers ...*warc.Exchange) {
 	t.Helper()
 	db, err := Open(dir, Options{Gather: -1, Archive: &Archive{}})
@@ -54,7 +55,7 @@ func snapshot(t *testing.T, dir, before string, answers ...*warc.Exchange) {
 	}
 }
 
-// lookedUp returns the last capture of a URL in a crawl.
+// lookedUp returns the result of Past.Capture for a URL of the crawl in dir.
 func lookedUp(t *testing.T, dir, url string) (*Capture, error) {
 	t.Helper()
 	p, err := OpenPast(dir)
@@ -77,7 +78,7 @@ func captured(t *testing.T, dir, url string) *Capture {
 	return c
 }
 
-// bodyOf reads all of a body.
+// bodyOf returns the whole body of a capture.
 func bodyOf(c *Capture) (string, error) {
 	resp, err := c.Open()
 	if err != nil {
@@ -88,7 +89,7 @@ func bodyOf(c *Capture) (string, error) {
 	return string(b), err
 }
 
-// notModified returns a 304 that confirms a capture.
+// notModified returns an exchange with a 304 answer that confirms the capture c.
 func notModified(c *Capture, at time.Time, header http.Header) *warc.Exchange {
 	x := answered(c.URL, at, http.StatusNotModified, header, "")
 	x.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: c.OfURL, Date: c.OfDate, PayloadDigest: c.Digest}
@@ -97,7 +98,8 @@ func notModified(c *Capture, at time.Time, header http.Header) *warc.Exchange {
 
 var long = strings.Repeat("a body that is worth a record ", 20)
 
-// A crawl finds its own earlier captures, by the places of the answer and of its body.
+// DB.Capture returns captures of the same crawl, by the places of the answer and of the record
+// with its body.
 func TestACrawlFindsItsOwnCaptures(t *testing.T) {
 	db, err := Open(t.TempDir(), Options{Gather: -1, Archive: &Archive{}})
 	if err != nil {
@@ -118,7 +120,7 @@ func TestACrawlFindsItsOwnCaptures(t *testing.T) {
 		if err := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}}); err != nil {
 			t.Fatal(err)
 		}
-		if g := <-db.Grown(); g.Err != nil { // what was put before is committed with it
+		if g := <-db.Grown(); g.Err != nil { // wait for a commit, which also has the payloads that were put before
 			t.Fatal(g.Err)
 		}
 		return v
@@ -153,7 +155,7 @@ func TestACrawlFindsItsOwnCaptures(t *testing.T) {
 	}
 }
 
-// The last answer to a URL is found with its header and its body, as sent.
+// Capture returns the last answer to a URL, with its header and with its body as sent.
 func TestTheLastCaptureOfAURLIsFound(t *testing.T) {
 	dir := t.TempDir()
 	const url = "http://a.example/x"
@@ -184,8 +186,9 @@ func TestTheLastCaptureOfAURLIsFound(t *testing.T) {
 	}
 }
 
-// A repeated answer (a 304, or the same bytes) is followed to its body over any number of
-// crawls, beside each other or elsewhere; Verify finds all bodies, too.
+// A record may repeat an earlier answer (a 304, or the same bytes), over any number of crawls,
+// in the same directory or elsewhere. Capture returns the first answer's body, and Verify finds
+// it, too.
 func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
 	for name, dirs := range map[string][3]string{
 		"beside each other": {"1.crawl", "2.crawl", "3.crawl"}, "elsewhere": {"a/1.crawl", "b/2.crawl", "c/[3].crawl"},
@@ -232,7 +235,8 @@ func TestARepeatedAnswerIsFollowedToItsBody(t *testing.T) {
 	}
 }
 
-// A crawl that is copied together with its previous crawl finds that beside it.
+// If a crawl is moved together with its previous crawl, Capture finds the previous crawl in the
+// new directory.
 func TestCrawlsThatWereMovedFindEachOther(t *testing.T) {
 	root := t.TempDir()
 	first, second := filepath.Join(root, "a", "1.crawl"), filepath.Join(root, "b", "2.crawl")
@@ -253,7 +257,7 @@ func TestCrawlsThatWereMovedFindEachOther(t *testing.T) {
 	}
 }
 
-// A truncated capture says so, and one that repeats it does, too.
+// Truncated is set in a capture whose body was cut, and in a capture that repeats it.
 func TestACaptureThatWasCutSaysSo(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "1"), filepath.Join(t.TempDir(), "2")
 	const url = "http://a.example/"
@@ -273,8 +277,8 @@ func TestACaptureThatWasCutSaysSo(t *testing.T) {
 	}
 }
 
-// Damage makes only the affected captures fail, with an error: no capture is returned in
-// another form.
+// Damage affects only the captures whose records are damaged: Capture returns an error for
+// them, and never a wrong capture.
 func TestDamageOfThePastIsTold(t *testing.T) {
 	const url = "http://a.example/x"
 	rewrite := func(t *testing.T, path string, change func([]byte) []byte) {
@@ -295,7 +299,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage func(t *testing.T, dir string)
-		found  bool // its header can be read
+		found  bool // Capture succeeds, because the header can be read
 	}{
 		"no file": {func(t *testing.T, dir string) { os.Remove(archive(t, dir)) }, false},
 		"a cut file": {func(t *testing.T, dir string) {
@@ -303,7 +307,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 		}, true},
 		"an empty file": {func(t *testing.T, dir string) { rewrite(t, archive(t, dir), func(b []byte) []byte { return nil }) }, false},
 		"a body": {func(t *testing.T, dir string) {
-			rewrite(t, archive(t, dir), func(b []byte) []byte { b[len(b)-6] ^= 1; return b }) // of the checksum
+			rewrite(t, archive(t, dir), func(b []byte) []byte { b[len(b)-6] ^= 1; return b }) // a byte of the gzip checksum
 		}, true},
 		"another's place": {func(t *testing.T, dir string) {
 			rewrite(t, filepath.Join(dir, IndexFile), func(b []byte) []byte { return bytes.Replace(b, []byte(`"offset":"`), []byte(`"offset":"9`), 1) })
@@ -313,7 +317,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 		}, false},
 	} {
 		dir := t.TempDir()
-		noise := make([]byte, 200<<10) // incompressible
+		noise := make([]byte, 200<<10) // random bytes, which gzip cannot make shorter
 		for i, n := range noise {
 			noise[i] = n ^ byte(i*i*7919>>5)
 		}
@@ -331,7 +335,7 @@ func TestDamageOfThePastIsTold(t *testing.T) {
 	}
 }
 
-// OpenPast accepts any directory of a crawl that is not running.
+// OpenPast accepts each directory with a crawl that is not running.
 func TestWhatCanBeThePast(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := OpenPast(dir); !errors.Is(err, ErrNoCrawl) {
@@ -364,7 +368,7 @@ func TestWhatCanBeThePast(t *testing.T) {
 	}
 }
 
-// Of a 304 the fields about the answer replace the stored ones, but not those about the
+// The fields of a 304 answer replace stored fields of the same name, except fields about the
 // content or the connection.
 func TestAHeaderIsBroughtUpToDate(t *testing.T) {
 	kept := http.Header{"Etag": {`"1"`}, "Content-Type": {"text/html"}, "Content-Length": {"9"}, "Content-Encoding": {"br"}, "X-A": {"1", "2"}, "X-B": {"1"}}
@@ -384,7 +388,7 @@ func TestAHeaderIsBroughtUpToDate(t *testing.T) {
 	}
 }
 
-// An index line of another answer within the same second is not taken for the answer.
+// If an index has two answers within one second, each capture is found by its exact time.
 func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 	root := t.TempDir()
 	first, second := filepath.Join(root, "1"), filepath.Join(root, "2")
@@ -406,13 +410,13 @@ func TestAnAnswerIsKnownByItsWholeTime(t *testing.T) {
 }
 
 func cdxTime(t time.Time) time.Time {
-	const form = "20060102150405" // of a line of an index
+	const form = "20060102150405" // format of the time in a line of an index
 	at, _ := time.Parse(form, t.UTC().Format(form))
 	return at
 }
 
-// A capture has the text digest that was recorded after its body or, for a repeated answer,
-// in its own record. A digest that cannot be read is empty.
+// TextDigest is read from the metadata record of the answer, which follows the record with the
+// body or, for a repeated answer, the revisit record. An invalid digest is read as "".
 func TestACaptureHasWhatWasNotedOfItsText(t *testing.T) {
 	const url = "http://a.example/"
 	with := func(x *warc.Exchange, digest string) *warc.Exchange {
@@ -459,7 +463,7 @@ func TestACaptureHasWhatWasNotedOfItsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw[len(raw)-6] ^= 1 // of the checksum of the metadata
+	raw[len(raw)-6] ^= 1 // a byte of the gzip checksum of the metadata record
 	if err := os.WriteFile(files[0], raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -469,8 +473,8 @@ func TestACaptureHasWhatWasNotedOfItsText(t *testing.T) {
 	}
 }
 
-// A record is read from the disk once, except for the end of a long one; after Release it
-// is read again.
+// A capture reads its record from the disk once, except the end of a long record. After Release
+// it reads the record again.
 func TestARecordIsReadOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
@@ -509,7 +513,7 @@ func TestARecordIsReadOnce(t *testing.T) {
 	}
 }
 
-// A body is not read after it was closed: its buffers are used for another one.
+// Reading a closed body returns an error, because another body may use its buffers.
 func TestABodyThatWasClosedIsNotRead(t *testing.T) {
 	const url = "http://a.example/"
 	dir := t.TempDir()
@@ -531,7 +535,7 @@ func TestABodyThatWasClosedIsNotRead(t *testing.T) {
 	}
 }
 
-// noise returns text that hardly compresses.
+// noise returns n bytes of text that hardly compresses.
 func noise(n int) string {
 	b := make([]byte, n)
 	state := uint32(7)

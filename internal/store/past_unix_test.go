@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/devtest"
 )
 
-// A named pipe, a directory or an endless device in place of a file of a crawl is an error, and does not
-// block.
+// If a named pipe, a directory or an endless device is in place of a file of a crawl, the
+// functions return an error and do not block.
 func TestWhatIsNoFileIsNotReadAsThePast(t *testing.T) {
 	const url = "http://a.example/x"
 	for name, put := range map[string]func(t *testing.T, path string) error{

@@ -26,7 +26,7 @@ func UpdatedHeader(kept, by http.Header) http.Header {
 	if h == nil {
 		h = http.Header{}
 	}
-	var named []string // fields that Connection names: they are about the connection, too
+	var named []string // fields that Connection names; they are about the connection, too
 	for _, value := range by["Connection"] {
 		for name := range strings.SplitSeq(value, ",") {
 			named = append(named, http.CanonicalHeaderKey(strings.TrimSpace(name)))

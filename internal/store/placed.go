@@ -14,9 +14,9 @@ import (
 
 // A place is the position in a WARC file at which a record begins.
 type place struct {
-	path   string // of the WARC file
+	path   string // path of the WARC file
 	offset int64
-	length int64 // of the record as it is stored, in bytes; 0: not known
+	length int64 // length of the record as it is stored, in bytes; 0: not known
 }
 
 // An excerpt is a place and the first bytes at that place. So a short record that is opened
@@ -37,7 +37,7 @@ const (
 type placedRecord struct {
 	*warc.Record
 	excerpt
-	reader *warc.Reader // nil after close
+	reader *warc.Reader // the reader of the file; nil after close
 	from   *placedBytes
 }
 

@@ -41,10 +41,10 @@ type Purge struct {
 
 // Taken counts what a Purge removes from the files of a crawl.
 type Taken struct {
-	Records, RecordBytes int64 // of WARC files, as stored
-	Pages, PageBytes     int64 // lines of pages.jsonl
-	Links, LinkBytes     int64 // lines of links.jsonl
-	Captures             int64 // lines of the index
+	Records, RecordBytes int64 // records of WARC files, and their stored size in bytes
+	Pages, PageBytes     int64 // lines of pages.jsonl, and their size in bytes
+	Links, LinkBytes     int64 // lines of links.jsonl, and their size in bytes
+	Captures             int64 // number of captures, counted as lines of the index
 }
 
 func (t *Taken) add(o Taken) {
@@ -213,8 +213,8 @@ func (p *Purge) note(ctx context.Context, dir string, files state.Files, done *P
 	return w.finish(purgeEnd{End: true, Wrong: f.wrong})
 }
 
-// apply removes what the purgeFile lists. After a kill it may be called again, because it
-// writes the same bytes again.
+// apply removes the records and lines that are in the purgeFile. After a kill it may be called
+// again, because it writes the same bytes again.
 func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files state.Files, done *Purged) error {
 	a := purger{Purge: p, dir: dir, began: began, files: files}
 	_, end, err := readPurge(dir, a.fill)
@@ -232,7 +232,7 @@ func (p *Purge) apply(dir string, began time.Time, outline *state.Outline, files
 	p.stepped()
 	done.Entries, err = outline.PurgeEntries(func(u frontier.URL, f frontier.Fate) (frontier.Fate, bool) {
 		if f.Status == 0 && f.Answer == (frontier.Place{}) {
-			return f, false // the URL has no answer
+			return f, false // skip a URL that has no answer
 		}
 		why := p.Why(u.String())
 		return frontier.Fate{Code: frontier.OptedOut, Detail: purgedDetail + why, Time: began}, why != ""

@@ -26,9 +26,8 @@ type finder struct {
 	present map[string]bool          // names of the WARC files in the directory
 	gone    map[string]bool          // keys of the answers that are removed (see RepeatedAnswer)
 
-	// repeats counts records that stay, but repeat an answer of a URL whose captures are
-	// removed. The first key is that of the answer, the second is the host of the record's own
-	// URL.
+	// repeats counts records that stay, but repeat an answer that is removed. The first key is
+	// the key of the answer, and the second key is the host of the record's own URL.
 	repeats map[string]map[string]int64
 }
 

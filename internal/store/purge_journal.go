@@ -152,8 +152,8 @@ func (e *PurgeError) Error() string {
 	return fmt.Sprintf("%s: a purge that began at %s was interrupted and must be finished first", e.Dir, e.Time.UTC().Format(time.RFC3339))
 }
 
-// UnfinishedPurge returns the interrupted purge of the crawl in dir, or nil if there is none.
-// It fails with a *DamagedError, or an error of the file system.
+// UnfinishedPurge returns the interrupted purge of the crawl in dir. It returns nil if no purge
+// was interrupted. It fails with a *DamagedError, or an error of the file system.
 func UnfinishedPurge(dir string) (*PurgeError, error) {
 	head, _, err := readPurge(dir, nil)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +165,8 @@ func UnfinishedPurge(dir string) (*PurgeError, error) {
 	return &PurgeError{dir, head.Time, head.Places}, nil
 }
 
-// notPurging returns the *PurgeError of an unfinished purge, or nil if there is none.
+// notPurging returns the *PurgeError of an interrupted purge. It returns nil if no purge was
+// interrupted.
 func notPurging(dir string) error {
 	broken, err := UnfinishedPurge(dir)
 	if err == nil && broken != nil {

@@ -24,20 +24,21 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// outBody is the body of pages of out.example only; sameBody is that of pages of several
+// outBody is the body of pages of out.example only. sameBody is the body of pages of several
 // sites.
 const (
 	outBody  = "the words of out.example"
 	sameBody = "what several sites say "
 )
 
-// mixed is a crawl of URLs of several sites that was resumed after its end.
+// A mixed is a crawl of URLs of several sites. It was resumed after it had ended.
 type mixed struct {
 	dir  string
 	urls []string
 }
 
-// mixedCrawl makes a mixed of n URLs. With killed, its last run was killed.
+// mixedCrawl makes a mixed with n URLs. If killed is set, the last run of the crawl does not
+// close it.
 func mixedCrawl(t *testing.T, seed uint64, n int, d disk.Disk, killed bool) mixed {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 5))
@@ -86,7 +87,8 @@ func mixedCrawl(t *testing.T, seed uint64, n int, d disk.Disk, killed bool) mixe
 	return c
 }
 
-// mixedVisit fetches a URL, at the second try. Some URLs will be fetched again.
+// mixedVisit writes the visit of an entry and submits its completion, sometimes so that the
+// entry is fetched again.
 func mixedVisit(t *testing.T, db *DB, r *rand.Rand, e frontier.Entry) {
 	t.Helper()
 	url, now := e.URL.String(), time.Now().UTC().Truncate(time.Millisecond)
@@ -126,7 +128,7 @@ func mixedExchange(url string, at time.Time, body []byte) *warc.Exchange {
 	}
 }
 
-// purgeOf removes the captures of out.example and of the hosts below it.
+// purgeOf returns a Purge that removes the captures of out.example and of the hosts below it.
 func purgeOf(d disk.Disk) *Purge {
 	return &Purge{
 		Places: []string{"out.example"}, Time: time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC), disk: d,
@@ -139,7 +141,7 @@ func purgeOf(d disk.Disk) *Purge {
 	}
 }
 
-// holds returns what the outputs of a crawl have about each URL, in their order.
+// holds returns, for each URL, the parts of the outputs that are about it, in their order.
 func holds(t *testing.T, dir string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -189,8 +191,8 @@ func holds(t *testing.T, dir string) map[string][]string {
 	return all
 }
 
-// purged fails the test unless nothing is left about URLs of out.example, and everything
-// about the others.
+// purged fails the test if a part about a URL of out.example is left, or if a part about
+// another URL is missing.
 func purged(t *testing.T, dir string, before map[string][]string) {
 	t.Helper()
 	p, after := purgeOf(disk.Disk{}), holds(t, dir)
@@ -222,7 +224,7 @@ func purged(t *testing.T, dir string, before map[string][]string) {
 	})
 }
 
-// recordIDs returns the IDs of all records of the archive, by file and offset.
+// recordIDs returns the WARC-Record-IDs of all records of the archive, by file and offset.
 func recordIDs(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -243,7 +245,7 @@ func recordIDs(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// inEvery calls f with each file of a crawl, uncompressed.
+// inEvery calls f with the path and the uncompressed contents of each file of a crawl.
 func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -269,16 +271,16 @@ func inEvery(t *testing.T, dir string, f func(path string, raw []byte)) {
 	}
 }
 
-// A purge removes all that a crawl has about some hosts; everything about other hosts stays
-// at its place. Run does what Plan says, a second purge finds nothing, and the crawl can be
-// resumed.
+// A purge removes everything that a crawl has about some hosts, and nothing about other hosts
+// moves. Run removes what Plan has returned, a second purge removes nothing, and the crawl can
+// be resumed.
 func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 	for seed := range uint64(*sims) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			killed := seed%3 == 2
 			c := mixedCrawl(t, seed, 14, disk.Disk{}, killed)
-			if killed { // as its next run leaves it
+			if killed { // truncate the outputs first, as the next run would do
 				reopened(t, c.dir, Options{asIs: true})
 			}
 			before, ids := holds(t, c.dir), recordIDs(t, c.dir)
@@ -322,8 +324,8 @@ func TestAPurgeTakesOutWhatIsOfAPlaceAndNothingElse(t *testing.T) {
 	}
 }
 
-// The state may also have an answer of the visit before the last: of an entry that ended
-// since, was put aside, or was requeued.
+// The state may still have an answer of an earlier visit, if the entry ended since, was put
+// aside, or was requeued. A purge removes that answer, too.
 func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Gather: -1, Archive: &Archive{}}
@@ -399,8 +401,8 @@ func TestAPurgeForgetsTheVisitsBeforeTheLast(t *testing.T) {
 	}
 }
 
-// A later answer is no revisit of a purged one; records that repeat a purged one are
-// counted.
+// After a purge no later answer becomes a revisit of a purged answer. Records that already
+// repeat one are counted.
 func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 	dir := t.TempDir()
 	opts := Options{Gather: -1, Archive: &Archive{}}
@@ -444,8 +446,8 @@ func TestWhatWasPurgedIsReferredToNoMore(t *testing.T) {
 	}
 }
 
-// While a purge runs, and after it was interrupted, the index may still name purged
-// captures: a lookup returns no capture for them.
+// While a purge runs, and after it was interrupted, the index may still have lines about purged
+// captures. Capture returns nil for them.
 func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 	c := mixedCrawl(t, 3, 14, disk.Disk{}, false)
 	p := purgeOf(disk.Disk{})
@@ -466,7 +468,7 @@ func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 			}
 		}
 	}
-	// The state is locked meanwhile: Capture waits in virtual time.
+	// Capture waits for the lock of the state, here in virtual time.
 	synctest.Test(t, func(t *testing.T) {
 		if _, err := p.Run(t.Context(), c.dir); err != nil || seen == 0 || gone == 0 {
 			t.Error(seen, gone, err)
@@ -474,7 +476,8 @@ func TestWhatIsBeingPurgedIsNotRemembered(t *testing.T) {
 	})
 }
 
-// WARC files that were moved away cannot be changed: Purged counts the captures in them.
+// A purge cannot change WARC files that were moved away. Purged.Moved counts the captures in
+// them.
 func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
 	c := mixedCrawl(t, 1, 12, disk.Disk{}, false)
 	files, err := ArchiveFiles(c.dir)
@@ -499,7 +502,8 @@ func TestAPurgeCountsWhatWasMovedAway(t *testing.T) {
 	}
 }
 
-// A line of any length is judged by its beginning, with its members in any order.
+// lineURL reads the URL of a line from the line's beginning. The line may be of any length, and
+// its members may be in any order.
 func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	long := strings.Repeat("x", 3*lineStart)
 	about := func(url, body string) string {
@@ -523,7 +527,8 @@ func TestALineIsJudgedByWhatItIsAbout(t *testing.T) {
 	}
 }
 
-// The file of a purge can be read, with any number of places, unless its end is missing.
+// readPurge reads what a purgeWriter has written, with any number of places. It fails if the
+// last line is missing.
 func TestWhatIsToBePurgedIsReadAsItWasNoted(t *testing.T) {
 	dir := t.TempDir()
 	var places []string

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/disk"
 )
 
-// killedPurge checks a copy of a crawl whose purge was killed: Verify reports only that,
-// the crawl cannot be resumed, and another Run finishes the purge.
+// killedPurge checks a copy of a crawl whose purge was killed: Verify reports only the
+// interrupted purge, Open fails, and a second Run finishes the purge.
 func killedPurge(t *testing.T, dir string, before map[string][]string) {
 	t.Helper()
 	broken, err := UnfinishedPurge(dir)
@@ -63,8 +63,8 @@ func killedPurge(t *testing.T, dir string, before map[string][]string) {
 	}
 }
 
-// After a kill or a power cut between any two steps of a purge, or within a record, the
-// next Run finishes it.
+// A purge is killed, or power is cut, between any two steps or in the middle of a record. The
+// next Run finishes the purge.
 func TestAPurgeIsFinishedWhateverBreaksItOff(t *testing.T) {
 	d := &forgetful{t: t, names: map[string]map[string]fs.FileInfo{}}
 	c := mixedCrawl(t, 1, 10, disk.Disk{Before: d.before}, false)
@@ -105,8 +105,8 @@ func TestAPurgeIsFinishedWhateverBreaksItOff(t *testing.T) {
 	}
 }
 
-// tearRecords overwrites half of each record that a purge is changing: a disk may leave
-// that of unsynced writes.
+// tearRecords overwrites half of each record that a purge is changing, as a power cut may do to
+// unsynced writes.
 func tearRecords(t *testing.T, dir string) {
 	t.Helper()
 	if _, _, err := readPurge(dir, func(r *purgeRecord) error {
@@ -121,7 +121,8 @@ func tearRecords(t *testing.T, dir string) {
 	}
 }
 
-// Earlier damage is still reported after a purge, and what cannot be read stays.
+// Verify still reports damage that was there before a purge. A purge removes nothing that it
+// cannot read.
 func TestAPurgeDoesNotHideDamage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		PagesFile: func(t *testing.T, dir string) {
@@ -173,7 +174,8 @@ func TestAPurgeDoesNotHideDamage(t *testing.T) {
 	}
 }
 
-// patch replaces a text by another of the same length, once.
+// patch replaces the first occurrence of was in the file at path by is, which has the same
+// length.
 func patch(t *testing.T, path string, was, is []byte) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -185,7 +187,7 @@ func patch(t *testing.T, path string, was, is []byte) {
 	}
 }
 
-// While a process runs or reads a crawl, it cannot be purged.
+// Purge.Run returns an *InUseError while a process runs or reads the crawl.
 func TestNothingIsPurgedUnderARun(t *testing.T) {
 	c := mixedCrawl(t, 1, 4, disk.Disk{}, false)
 	db, err := Open(c.dir, Options{})

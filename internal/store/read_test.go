@@ -18,7 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// Pages and links are read line by line, without bodies; other lines are named.
+// ReadPages and ReadLinks return the records without bodies. For a line that is not a record
+// they return an error with the line's number.
 func TestPagesAndLinksAreReadPastWhatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -33,7 +34,7 @@ func TestPagesAndLinksAreReadPastWhatIsNone(t *testing.T) {
 		file  string
 		all   iter.Seq2[string, error]
 		want  []string
-		lines []string // the beginnings of the errors
+		lines []string // beginnings of the expected errors
 		torn  bool
 	}{
 		{PagesFile, texts(ReadPages(t.Context(), dir), pageText), []string{"http://a.test/A", "http://a.test/b"}, []string{"line 2: json: ", `line 3: it has no "url"`, "line 5: unexpected EOF: "}, true},
@@ -68,7 +69,7 @@ func pageText(p *PageRecord) string { return p.URL + p.Title + string(p.Body) }
 
 func linkText(l *LinkRecord) string { return l.From + " " + l.To }
 
-// texts yields the text of each value, and "" beside an error.
+// texts yields the text of each value, and "" for a pair with an error.
 func texts[T any](all iter.Seq2[*T, error], text func(*T) string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for v, err := range all {
@@ -83,8 +84,9 @@ func texts[T any](all iter.Seq2[*T, error], text func(*T) string) iter.Seq2[stri
 	}
 }
 
-// A loop over a reader may be left at any pair, and the file is then closed. An error that ends
-// the iteration comes once, also that of a context that ends before or in the loop.
+// A loop over ReadPages or ReadLinks may end at any pair, and the file is then closed. An error
+// that ends the iteration comes once. This includes the error of a context that ends before the
+// loop or in it.
 func TestLoopsOverFilesEnd(t *testing.T) {
 	dir := mixedCrawl(t, 1, 20, disk.Disk{}, false).dir
 	if err := os.WriteFile(filepath.Join(dir, LinksFile), bytes.Repeat([]byte(`{"from":"http://a.test/","to":"http://a.test/b"}`+"\n"), 5), 0o644); err != nil {
@@ -151,14 +153,14 @@ func TestLoopsOverFilesEnd(t *testing.T) {
 			}
 		})
 	}
-	for _, name := range []string{PagesFile, LinksFile} { // fails on some systems if the file is open
+	for _, name := range []string{PagesFile, LinksFile} { // some systems cannot remove a file that is open
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, name+".moved")); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// collect returns the error of each pair.
+// collect returns the errors of all pairs.
 func collect[T any](all iter.Seq2[T, error]) (errs []error) {
 	for _, err := range all {
 		errs = append(errs, err)
@@ -166,7 +168,7 @@ func collect[T any](all iter.Seq2[T, error]) (errs []error) {
 	return errs
 }
 
-// A failingReader fails as a file that is gone.
+// A failingReader fails with fs.ErrNotExist.
 type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, fs.ErrNotExist }

@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Reader returns what the DB would return, also after a kill.
+// A Reader returns the same values as the DB before it, also after a kill.
 func TestAReaderSaysWhatIsThere(t *testing.T) {
 	dir := everything(t)
 	r, err := OpenReader(dir)

@@ -22,9 +22,9 @@ import (
 const (
 	repairStage = "repair.new"    // directory of the new files while they are made; so far the crawl is not changed
 	repairReady = "repair"        // name of repairStage after it is complete; an interrupted repair continues from this directory
-	repairPlan  = "repair.json"   // name of the file in these directories that has the repairSwap
+	repairPlan  = "repair.json"   // name of the file in repairStage or repair that has the repairSwap
 	damagedDir  = "damaged-"      // beginning of the name of the directory with the old files; a time follows
-	damagedForm = "20060102T1504" // format of that time
+	damagedForm = "20060102T1504" // format of the time in the name of a directory that begins with damagedDir
 )
 
 // RepairOptions configure a Repair. The zero value is valid.
@@ -59,7 +59,7 @@ type Repair struct {
 	Changed  []string // files that differ from the old ones
 	Aside    string   // directory with the old files, set by Commit
 
-	ctx   context.Context // of NewRepair
+	ctx   context.Context // the context of NewRepair
 	dir   string
 	stage string
 	opts  RepairOptions
@@ -360,7 +360,7 @@ func (r *Repair) copyTo(name string) error {
 	if err != nil {
 		return err
 	}
-	for err == nil { // in parts, which some file systems copy without reading
+	for err == nil { // copy in parts, because some file systems then copy without reading
 		if err = ended(r.ctx); err == nil {
 			_, err = io.CopyN(to, from, 64<<20)
 		}
@@ -397,7 +397,8 @@ func (r *Repair) own(name string) error {
 	return nil
 }
 
-// differing returns the names of the files of the stage that differ from those of the crawl.
+// differing returns the names of the files in the stage that differ from the files of the
+// crawl.
 func (r *Repair) differing() (names []string, err error) {
 	err = filepath.WalkDir(r.stage, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -83,7 +83,7 @@ func (r *Repair) files() (err error) {
 		return err
 	}
 	unclean, err := r.known(outline)
-	if err = errors.Join(err, outline.Close()); err != nil { // it must be closed before others read the state
+	if err = errors.Join(err, outline.Close()); err != nil { // close the state before other functions read it
 		return err
 	}
 	if err := r.older(unclean); err != nil {

@@ -15,7 +15,7 @@ import (
 
 // findings collects those problems found by a verifier that a Repair corrects.
 type findings struct {
-	again map[string]bool // URLs to fetch again
+	again map[string]bool // URLs that must be fetched again
 	// unplaced has the numbers of those lines of pages.jsonl whose answer is not at the place
 	// that they name.
 	unplaced map[int64]bool
@@ -159,7 +159,7 @@ func (r *Repair) unplace(lost map[int64]bool) error {
 	return os.Rename(path+newSuffix, path)
 }
 
-// A verifier calls the next methods to add what it finds. If f is nil, they do nothing.
+// A verifier calls the next methods to add its findings. If f is nil, they do nothing.
 
 func (f *findings) fetchAgain(url string) {
 	if f != nil {

@@ -22,7 +22,7 @@ type Answered struct {
 	*Capture
 	Head      bool         // the answer was requested with HEAD
 	Truncated string       // WARC-Truncated of the answer's record, if this record has the body
-	Fields    []warc.Field // of the metadata record of the answer
+	Fields    []warc.Field // fields of the metadata record of the answer
 }
 
 // A Writer rebuilds the lines that a crawl has written about an answer: the line of

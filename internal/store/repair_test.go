@@ -12,7 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/disk"
 )
 
-// Each flipped bit of a file is found by its mark; for other damage no bit is found.
+// findFlip finds each single flipped bit by the mark of the file. It finds no bit if the file
+// has other damage.
 func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	text := bytes.Repeat([]byte("a line of a file\n"), 5)
@@ -46,7 +47,7 @@ func TestAFlippedBitIsFoundByTheMark(t *testing.T) {
 	}
 }
 
-// spoiltCrawl makes a crawl with a record that cannot be read.
+// spoiltCrawl makes a crawl with a record that cannot be read, and returns its directory.
 func spoiltCrawl(t *testing.T) string {
 	t.Helper()
 	c := mixedCrawl(t, 4, 10, disk.Disk{}, false)
@@ -65,9 +66,9 @@ func spoiltCrawl(t *testing.T) string {
 	return c.dir
 }
 
-// Bytes that were inserted between records are removed, and the file is as it was written.
-// If another record is damaged, too, they are replaced together with the record after them:
-// they are too few for a record of their own.
+// A Repair removes bytes that were inserted between records, and restores the file. But if
+// another record is damaged, too, it replaces the inserted bytes and the record after them by
+// one record, because the bytes alone are too few for a record.
 func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
 	for name, spoilt := range map[string]bool{"alone": false, "and a record": true} {
 		t.Run(name, func(t *testing.T) {
@@ -103,15 +104,15 @@ func TestBytesBetweenRecordsAreTakenOut(t *testing.T) {
 	}
 }
 
-// After a kill between any two renames of a repair no command uses the crawl, and the next
-// repair finishes it: the files are the same as without the kill.
+// A repair is killed between any two renames. No function then uses the crawl, and the next
+// repair finishes the work: the files are the same as without the kill.
 func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 	dir := spoiltCrawl(t)
 	r, err := NewRepair(t.Context(), dir, RepairOptions{Beside: []string{LogFile + ".no"}})
 	if err != nil || len(r.Changed) < 2 || len(r.Left) > 0 {
 		t.Fatal(r, err)
 	}
-	if copied := crash(t, dir); true { // until it is ready nothing has changed
+	if copied := crash(t, dir); true { // before the stage is ready, nothing has changed
 		var damaged bool
 		if _, err := Verify(t.Context(), copied, func(error) { damaged = true }); err != nil || !damaged {
 			t.Error(damaged, err)
@@ -127,7 +128,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Each step of swap in turn.
+	// Kill after each step of swap.
 	stage := crash(t, dir)
 	if err := r.Commit(); err != nil {
 		t.Fatal(err)
@@ -167,7 +168,7 @@ func TestARepairIsFinishedWhateverBreaksItOff(t *testing.T) {
 		if again, err := FinishRepair(killed); again != "" || err != nil {
 			t.Error(again, err)
 		}
-		// A kill while the directory is removed: its plan is gone, and some files are left.
+		// Kill while the directory is removed: its plan is gone, but some files are left.
 		if err := errors.Join(os.Mkdir(ready, 0o755), os.WriteFile(filepath.Join(ready, StateFile), nil, 0o644)); err != nil {
 			t.Fatal(err)
 		}

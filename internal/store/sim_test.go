@@ -14,10 +14,10 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Three seeds cover each delay, and a purge of a crawl that was killed.
+// With three seeds the simulations have each delay, and a purge of a killed crawl.
 var sims = flag.Int("sims", 3, "seeds of each simulation; .ci/run has more")
 
-// small returns limits with which a few links make several rows, blocks and slices.
+// small returns limits so low that a few links need several rows, blocks and slices.
 func small(r *rand.Rand) *state.Limits {
 	return &state.Limits{
 		SmallPending: r.IntN(4), SomeMerge: 1 + r.IntN(40), FullMerge: 1 + r.IntN(80),
@@ -26,7 +26,7 @@ func small(r *rand.Rand) *state.Limits {
 	}
 }
 
-// verified fails the test for each problem in dir.
+// verified calls Verify on dir, fails the test for each problem, and returns the result.
 func verified(t testing.TB, dir string) Verified {
 	t.Helper()
 	v, err := Verify(t.Context(), dir, func(err error) { t.Errorf("Verify: %v", err) })
@@ -36,11 +36,11 @@ func verified(t testing.TB, dir string) Verified {
 	return v
 }
 
-// With any merges and kills, the DB has the result of all committed completions, each
-// applied once.
+// Merges and kills come at any time. The DB has the result of all committed completions, and
+// each was applied once.
 func TestWhatIsCommittedIsNeitherLostNorDoneTwice(t *testing.T) {
 	var forward atomic.Int64
-	t.Cleanup(func() { // after all seeds
+	t.Cleanup(func() { // runs after all seeds
 		if forward.Load() == 0 {
 			t.Error("no entry was brought forward")
 		}

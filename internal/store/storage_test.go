@@ -106,7 +106,7 @@ func TestAnEmptyStateFileIsANewCrawl(t *testing.T) {
 	}
 }
 
-// The names of the fields are promised to readers of the file.
+// The JSON names of the fields are documented, so they never change.
 func TestPageRecordFields(t *testing.T) {
 	raw, err := json.Marshal(PageRecord{
 		URL: "u", Status: 200, Type: "t", Charset: "c", Size: 1, Digest: "d", Truncated: "length", Title: "T", Location: "l",
@@ -126,7 +126,7 @@ func TestPageRecordFields(t *testing.T) {
 	}
 }
 
-// Without the state file the committed lengths are unknown: the outputs are not changed.
+// If the state file is missing, Open fails and does not truncate the outputs.
 func TestOutputsWithoutTheirStateAreKept(t *testing.T) {
 	for _, name := range []string{PagesFile, LinksFile, indexPart, "warc/x.warc.gz.open", "warc/x.warc.gz"} {
 		dir := t.TempDir()
@@ -148,7 +148,7 @@ func TestOutputsWithoutTheirStateAreKept(t *testing.T) {
 	}
 }
 
-// pairErrors reads all pairs, and returns their errors.
+// pairErrors reads all pairs and returns their errors, joined.
 func pairErrors[T any](all iter.Seq2[T, error]) error {
 	var errs []error
 	for _, err := range all {

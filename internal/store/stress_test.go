@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Close comes while many goroutines submit and read: a Submit that did not return ErrClosed
-// is on disk.
+// Close is called while many goroutines submit and read. If a Submit does not return ErrClosed,
+// its completion is on disk.
 func TestCloseWhileManySubmit(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(dir, Options{Gather: time.Millisecond})
@@ -77,11 +77,11 @@ func TestCloseWhileManySubmit(t *testing.T) {
 	}
 }
 
-// The largest possible values are stored and read unchanged.
+// The largest allowed values are stored and read unchanged.
 func TestTheLargestOfEverything(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
-	const many = 40_000 // links of one completion: several slices
+	const many = 40_000 // links of one completion, enough for several slices
 	site := frontier.Site("http://a.example")
 	long := entry(t, string(site)+"/"+strings.Repeat("l", 8000-len(site)-1))
 	long.Via, long.Hops, long.Tag, long.Depth = long.URL.String(), strings.Repeat("L", 5000), strings.Repeat("t", 1000), 5000
@@ -124,7 +124,7 @@ func TestTheLargestOfEverything(t *testing.T) {
 	if last.ID = 0; last != long {
 		t.Errorf("the largest entry is not what it was: %.100q", fmt.Sprintf("%+v", last))
 	}
-	waits := 3000 // all of these wait for another try, at the same time
+	waits := 3000 // number of entries that wait for another try at the same time
 	for _, e := range buf[:waits] {
 		if err := db.Submit(frontier.Completion{Site: site, Entry: e, Fate: frontier.Fate{Code: frontier.Waiting, Until: time.Unix(100, 0)}}); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ const keyTag = "tag "
 // A givenTag is the tag that a program gave to a link.
 type givenTag struct {
 	Tag  string    `json:"tag"`
-	Time time.Time `json:"time"` // when it was given
+	Time time.Time `json:"time"` // when the program gave the tag
 }
 
 // tagKey returns the key of the tag of e. It has a hash in place of the URL, because a program
@@ -41,8 +41,8 @@ func (db *DB) Retag(e *frontier.Entry) error {
 	return db.retag(e, time.Time{})
 }
 
-// retag is like DB.Retag for an entry that was fetched at the given time, or is queued if that is
-// zero. A tag that was given after the fetch does not apply.
+// retag is like DB.Retag for an entry that was fetched at the given time. The zero time means
+// that the entry is still queued. A tag that was given after the fetch does not apply.
 func (r *Records) retag(e *frontier.Entry, fetched time.Time) error {
 	if e.Hops == "" {
 		return nil
@@ -63,7 +63,8 @@ func (r *Records) hasTags() (bool, error) {
 	return false, nil
 }
 
-// retagKept sets the tag of k as DB.Retag does, or did when k was fetched.
+// retagKept sets the tag of k as DB.Retag does. If k was fetched, it uses the last tag that was
+// given before the fetch.
 func (r *Records) retagKept(k *Kept) error {
 	if k.Fate.Code == frontier.Undecided || k.Fate.Waits() {
 		return r.retag(&k.Entry, time.Time{})
@@ -71,7 +72,7 @@ func (r *Records) retagKept(k *Kept) error {
 	return r.retag(&k.Entry, k.Fate.Time)
 }
 
-// retagged returns all, with the tags of the entries as DB.Retag sets them.
+// retagged yields the same pairs as all, with the tags that DB.Retag would set.
 func (r *Records) retagged(all iter.Seq2[Kept, error]) iter.Seq2[Kept, error] {
 	return func(yield func(Kept, error) bool) {
 		has, err := r.hasTags()

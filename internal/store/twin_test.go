@@ -20,22 +20,23 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// An act is one operation on a DB, as the twin remembers it.
+// An act is one operation on a DB. The twin remembers it to check its effect.
 type act struct {
 	completion *frontier.Completion
-	url        string // of the entry that ended
-	key        string // of a Put
+	url        string // URL of the entry that ended
+	key        string // key of a Put
 	site       frontier.Site
 	snapshot   *robots.Snapshot
-	pages      int                // that were put before
-	forward    map[string]forward // of a completion: the entries that its changes bring forward
+	pages      int                // number of pages that were written before
+	forward    map[string]forward // entries that the changes of a completion make due earlier, by URL
 }
 
-// A forward is the old and the new due time of an entry.
+// A forward is the due time of an entry before and after a change has made it due earlier.
 type forward struct{ from, to time.Time }
 
-// A twin is a DB together with its expected contents. Unlike the script's model it allows
-// for late merges: while something is unsettled it only knows what must not happen.
+// A twin is a DB together with its expected contents. While submitted operations are not
+// merged, the twin checks only what must not happen, because the moment of the merge is
+// unknown.
 type twin struct {
 	t     *testing.T
 	rand  *rand.Rand
@@ -46,23 +47,23 @@ type twin struct {
 	now   time.Time
 
 	submitted, settled int
-	owed               bool // the journal that was opened is not merged yet
+	owed               bool // the DB was opened with a journal that is not merged yet
 	urls               map[string]*twinURL
 	sites              map[frontier.Site]*twinSite
 	common             map[string]time.Time
 	put                map[string]int
-	forward            int // entries that were brought forward
+	forward            int // number of entries that were made due earlier
 	snapshots          map[frontier.Site]*robots.Snapshot
 	out, held          []frontier.Entry
-	hints              map[frontier.Site]*hint // as a frontier would keep them
+	hints              map[frontier.Site]*hint // hints of a frontier about the entries of each site
 }
 
 type twinURL struct {
-	entry frontier.Entry // as it was found; Tries, ByGet, and Due of one that waits
-	order int            // of its entry, within the site
+	entry frontier.Entry // the entry as it was found, but with its current Tries and ByGet, and its Due if it waits
+	order int            // position of the entry among the entries of its site
 	fate  frontier.Fate
 	out   bool
-	was   time.Time // its due time before it was brought forward
+	was   time.Time // due time of the entry before a change made it earlier
 }
 
 type twinSite struct {
@@ -83,7 +84,7 @@ func (w *twin) forget() {
 	w.out, w.held, w.submitted, w.settled = nil, nil, 0, 0
 }
 
-// apply applies an act to the expected contents.
+// apply applies the act with number i to the expected contents.
 func (w *twin) apply(i int) {
 	a := &w.acts[i]
 	switch {
@@ -127,7 +128,7 @@ func (w *twin) apply(i int) {
 	}
 }
 
-// do does an act on both.
+// do performs an act on the DB, and remembers it.
 func (w *twin) do(a act) {
 	w.t.Helper()
 	a.pages = len(w.pages)
@@ -149,7 +150,7 @@ func (w *twin) do(a act) {
 	w.apply(i)
 }
 
-// url returns one of a few URLs; one site has many of them.
+// url returns a random URL. There are few, and one site has many of them.
 func (w *twin) url() frontier.URL {
 	h := w.rand.IntN(6)
 	n := 12
@@ -183,8 +184,8 @@ func (w *twin) links(n int) []frontier.Entry {
 	return links
 }
 
-// readable returns what a Read with enough room must return, in order, after all is
-// settled.
+// readable returns the entries of a site that Read must return, in their order, if there is
+// room and all acts are merged: ready entries, and entries that wait for a time.
 func (w *twin) readable(site frontier.Site, now time.Time) (ready, waiting []*twinURL) {
 	for _, u := range w.urls {
 		if u.entry.URL.Site() != site || u.out {
@@ -212,7 +213,7 @@ func (w *twin) read() {
 	site := w.site()
 	buf := make([]frontier.Entry, 1+w.rand.IntN(8))
 	now := w.now
-	if w.rand.IntN(10) == 0 { // a clock that jumps
+	if w.rand.IntN(10) == 0 { // let the clock jump
 		now = now.Add(time.Duration(w.rand.IntN(7200)-3600) * time.Second)
 	}
 	all := w.settled == w.submitted && !w.owed
@@ -244,7 +245,7 @@ func (w *twin) read() {
 			w.t.Fatalf("%s was read twice", e.URL)
 		case u.fate.Ends():
 			w.t.Fatalf("%s was read, which has ended", e.URL)
-		case !all && u.fate.Waits() && !u.was.IsZero() && u.was.Equal(e.Due): // it is not merged yet
+		case !all && u.fate.Waits() && !u.was.IsZero() && u.was.Equal(e.Due): // the new due time is not merged yet
 		case u.fate.Waits() && (u.entry.Due.After(now) || !u.entry.Due.Equal(e.Due)):
 			w.t.Fatalf("%s was read at %v with due %v, which is %v", e.URL, now, e.Due, u.entry.Due)
 		case all && want[i] != u:
@@ -260,12 +261,13 @@ func (w *twin) read() {
 	}
 }
 
-// change reports changes of some pages; the effect is known only if all is settled.
+// change reports that some pages have changed. Its effect is known only if all earlier acts are
+// merged.
 func (w *twin) change() {
 	w.settle()
 	c := &frontier.Changes{Told: w.now, Least: time.Duration(w.rand.Int64N(2e10))}
 	a := act{completion: &frontier.Completion{Changes: c, Links: w.links(3)}, forward: map[string]forward{}}
-	entries := []frontier.Entry{{URL: w.url(), Apart: true}, {URL: w.url()}} // which may be unknown
+	entries := []frontier.Entry{{URL: w.url(), Apart: true}, {URL: w.url()}} // the DB may not know these entries
 	for _, key := range slices.Sorted(maps.Keys(w.urls)) {
 		if w.rand.IntN(3) > 0 {
 			entries = append(entries, w.urls[key].entry)
@@ -333,7 +335,7 @@ func (w *twin) finish() {
 		w.held = append(w.held, e)
 	case kind == 4:
 		c.Given = frontier.Fate{Code: frontier.SiteDead, Time: w.now}
-		c.Fate = frontier.Fate{} // the entry stays out
+		c.Fate = frontier.Fate{} // the entry stays handed out
 		w.out = append(w.out, e)
 	default:
 		line := fmt.Sprintf("%s %d", e.URL, len(w.acts))
@@ -356,7 +358,7 @@ func (w *twin) finish() {
 	w.do(a)
 }
 
-// news takes in the growths of the DB.
+// news receives the values of DB.Grown, and checks them.
 func (w *twin) news() {
 	for {
 		select {
@@ -376,7 +378,8 @@ func (w *twin) news() {
 	}
 }
 
-// settle waits until everything has taken effect, and compares everything.
+// settle waits until all acts are committed and merged, and compares the DB with the expected
+// contents.
 func (w *twin) settle() {
 	w.t.Helper()
 	for range 2000 {
@@ -406,7 +409,7 @@ func (w *twin) settle() {
 	}
 }
 
-// quiet reports whether nothing is left to be committed or merged.
+// quiet reports whether all acts are committed and merged.
 func (w *twin) quiet() bool {
 	put, kept := w.db.state.(*state.DB).Pending()
 	return put == 0 && kept == 0
@@ -417,7 +420,7 @@ func (w *twin) queued() int {
 	return put
 }
 
-// handed returns how many entries of a site were handed out, and how many of these will be
+// handed returns how many entries of a site are handed out, and how many of these will be
 // fetched again.
 func (w *twin) handed(site frontier.Site) (out, again int) {
 	for _, e := range slices.Concat(w.out, w.held) {
@@ -430,8 +433,8 @@ func (w *twin) handed(site frontier.Site) (out, again int) {
 	return out, again
 }
 
-// compare compares everything except the queue itself. It may be called whenever everything
-// is committed, merged or not.
+// compare compares the DB with the expected contents, except the queue. All acts must be
+// committed, but need not be merged.
 func (w *twin) compare() {
 	w.t.Helper()
 	for site, s := range w.sites {
@@ -471,7 +474,7 @@ func (w *twin) compare() {
 			name = u.entry.Same
 		}
 		if apart := (&frontier.Entry{URL: name, Apart: true}).Key(); w.urls[apart] != nil && w.urls[apart] != u {
-			continue // the name is that of another one
+			continue // another entry has this key
 		}
 		fate, ok, err := w.db.Fate(name)
 		if err != nil || !ok || fate.Code != u.fate.Code || fate.Status != u.fate.Status || fate.Digest != u.fate.Digest || fate.Detail != u.fate.Detail {
@@ -506,11 +509,11 @@ func (w *twin) compare() {
 	}
 }
 
-// kill continues with a copy of the current directory, between two transactions, and with a
-// twin of what was committed.
+// kill replaces the DB by a copy of its directory, taken between two transactions, and the twin
+// by one that expects what was committed.
 func (w *twin) kill() {
 	w.t.Helper()
-	synctest.Wait() // the committer waits, too: nothing is half written
+	synctest.Wait() // the committer waits, so no write is half done
 	dir := crash(w.t, w.db.Dir())
 	committed := len(w.acts) - w.queued()
 	if err := w.db.Close(); err != nil {
@@ -569,7 +572,7 @@ func (w *twin) kill() {
 	w.hear()
 }
 
-// hear takes in what a frontier learns when it opens the DB.
+// hear reads the same values that a frontier reads when it opens the DB.
 func (w *twin) hear() {
 	seen := map[frontier.Site]bool{}
 	for st, err := range w.db.Sites() {

@@ -2,7 +2,7 @@ package store
 
 import "testing"
 
-// ParseUsage reads what String has written, and nothing else.
+// ParseUsage parses the results of String and rejects other texts.
 func TestUsageIsReadAsItWasWritten(t *testing.T) {
 	for _, want := range []UsageRecord{{"ai-train", false, "line 5: Content-Signal: ai-train=no"}, {"search", true, "x by y"}} {
 		if got, ok := ParseUsage(want.String()); got != want || !ok {

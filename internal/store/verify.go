@@ -27,7 +27,7 @@ type Verified struct {
 	// Unclean says that a run did not close the crawl. Bytes that the next run truncates were
 	// then not read.
 	Unclean bool
-	Moved   []string // if Check.Moved is set: names of WARC files that are missing
+	Moved   []string // names of the missing WARC files, if Check.Moved is set
 }
 
 // Verify calls the Verify method of a Check whose Problem is the function problem.
@@ -38,27 +38,27 @@ func Verify(ctx context.Context, dir string, problem func(error)) (Verified, err
 // A Check configures a verification.
 type Check struct {
 	Problem func(error) // called with each problem
-	// Moved says that missing WARC files were moved away on purpose. Then Verified lists
-	// these files, and they are not problems.
+	// Moved says that missing WARC files were moved away on purpose. They are then no problems,
+	// and Verified.Moved has their names.
 	Moved bool
-	// Temp is a directory for temporary files, which need some 300 bytes for each URL. "": that
-	// of the system.
+	// Temp is a directory for temporary files, which need some 300 bytes for each URL. "" means
+	// the system's directory.
 	Temp string
 
 	// beside is the directory of a crawl. Verify looks beside it for other crawls, which may
 	// have the answers to which revisit records refer. "": the directory of this crawl.
 	beside   string
 	findings *findings   // what a Repair must correct; may be nil
-	split    lines.Split // in tests; its Block is also warcscan.Scan.Segment
+	split    lines.Split // how files are divided among goroutines, in tests; its Block is also warcscan.Scan.Segment
 }
 
-// Verify reads all files of the crawl in dir and changes nothing. It calls Problem with each
-// damage and each contradiction that it finds: it compares the files with their checksums in
-// the state, and what each file says of a URL or an answer with what the other files say. If
-// the crawl was killed, Verify ignores what the next run will truncate. It needs 16 bytes of
-// memory for each URL of the largest site. When ctx ends, Verify removes its temporary files
-// and returns the error of ctx; a check of the tree of state.db is finished first. If a purge
-// was interrupted, Verify checks only the state file, and calls Problem with a *PurgeError.
+// Verify reads all files of the crawl in dir and changes nothing. It calls Problem for each
+// damage and each contradiction: it compares each file with its checksum in the state, and it
+// compares what the files say about the same URL or answer. If the crawl was killed, Verify
+// ignores the parts that the next run will truncate. It needs 16 bytes of memory for each URL
+// of the largest site. When ctx ends, Verify removes its temporary files and returns the error
+// of ctx; but it first finishes a check of the tree of state.db. If a purge was interrupted,
+// Verify checks only the state file, and calls Problem with a *PurgeError.
 //
 // Verify fails with an *InUseError, a *VersionError, a *RepairError, a *DamagedError if nothing
 // of the state file can be read, an error of the file system, or an error that matches
@@ -101,13 +101,13 @@ type verifier struct {
 	ctx     context.Context
 	dir     string
 	done    Verified
-	state   state.Checked // the contents of the state file
+	state   state.Checked // what the state file contains
 	facts   *facts
 	past    *Past           // earlier crawls; nil until needed
-	crawled bool            // crawl.log has a line that a run of package crawler writes when it begins
+	crawled bool            // crawl.log has the line with which a run of package crawler begins
 	indexed bool            // index.cdxj exists, and covers this state
-	present map[string]bool // WARC files, by name
-	absent  map[string]int  // numbers of captures in missing WARC files, by the names of the files
+	present map[string]bool // names of the WARC files in the directory
+	absent  map[string]int  // number of captures in each missing WARC file, by its name
 	logLost bool            // a repair has found that lines of crawl.log are lost
 }
 
@@ -151,7 +151,7 @@ func (v *verifier) problemOf(file, format string, args ...any) {
 	v.problem("%w", err)
 }
 
-// readState checks the state file, and adds what it says about URLs and answers to the facts.
+// readState checks the state file, and adds a fact for each URL and answer in it.
 func (v *verifier) readState() error {
 	read, err := state.Check{
 		Problem: func(err error) { v.problem("%w", err) },

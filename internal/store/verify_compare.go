@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// A said has all facts with the same key, by the file from which they come.
+// A said has all facts with the same key, grouped by the file from which they come.
 type said map[source][]fact
 
 func (s said) has(from source) bool { return len(s[from]) > 0 }
 
-// says reports whether one of the facts from this file has the value.
+// says reports whether one of the facts from this file has the given value.
 func (s said) says(from source, value string) bool {
 	for _, f := range s[from] {
 		if f.value == value {
@@ -200,7 +200,7 @@ func (v *verifier) compareReferred(key string, s said) {
 	for _, f := range repeated {
 		url, _, name := repeats(f)
 		err := fmt.Errorf("%s, byte %d: it repeats an answer of %s that is neither in the archive nor in an earlier crawl that can be found: bring back the crawl that has it", filepath.Join(v.dir, ArchiveDir, name), f.at, url)
-		if !s.has(ofPayload) { // if the state has the answer, the answer was in this archive
+		if !s.has(ofPayload) { // if the state has the answer, the answer must be in this archive
 			v.done.Away++
 			err = &MissingAnswerError{err}
 		}

@@ -17,10 +17,10 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A fact is what one file says about something that other files mention, too: a URL, the answer
-// at a place of the archive, or an answer to which revisit records refer. All facts are sorted
-// by key, in temporary files if they do not fit into memory. Then the facts with the same key
-// are compared with each other.
+// A fact is a statement of one file about something that other files mention, too: a URL, the
+// answer at a place of the archive, or an answer to which revisit records refer. All facts are
+// sorted by key, in temporary files if they do not fit into memory. Then the facts with the
+// same key are compared with each other.
 type fact struct {
 	key   string
 	from  source
@@ -35,11 +35,11 @@ const (
 	ofFate    source = 'f' // the state: the fate of a URL
 	ofAnswer  source = 'e' // the state: the place of the answer of an entry
 	ofPayload source = 's' // the state: the first answer with a payload
-	ofPage    source = 'g' // pages.jsonl
-	ofLinks   source = 'l' // links.jsonl
-	ofLog     source = 'c' // crawl.log
-	ofIndex   source = 'i' // index.cdxj
-	ofPart    source = 'p' // index.part
+	ofPage    source = 'g' // pages.jsonl: a page
+	ofLinks   source = 'l' // links.jsonl: the number of links of a page
+	ofLog     source = 'c' // crawl.log: a request for a URL
+	ofIndex   source = 'i' // index.cdxj: the answer in a line
+	ofPart    source = 'p' // index.part: the answer in a line
 	ofRecord  source = 'a' // a WARC file: a record; it must sort before ofRevisit
 	ofPurged  source = 'b' // a WARC file: an answer that was purged; it must sort before ofRevisit
 	ofRevisit source = 'v' // a WARC file: the answer to which a revisit record refers
@@ -64,7 +64,7 @@ func referredKey(url string, date time.Time) string { return aboutReferred + ref
 // facts sorts facts, each as a line of text.
 type facts struct {
 	sorter *cdxj.Sorter
-	err    error // the first error of sorting
+	err    error // the first error that the sorter returned
 }
 
 // factsMemory is how many bytes of facts are held in memory before they go to a file.
@@ -74,17 +74,17 @@ func newFacts(temp string) *facts { return &facts{sorter: cdxj.NewSorter(temp, f
 
 func (f *facts) close() { f.sorter.Close() }
 
-// A batch is what was read in some lines or records. Several goroutines may each fill a batch.
+// A batch has the facts from some lines or records. Several goroutines may fill one batch each.
 type batch struct {
-	lines []byte // facts
+	lines []byte // the facts, one per line
 	count counts
-	named []linked // of links.jsonl
+	named []linked // numbers of links by page, from links.jsonl
 }
 
 // counts are the numbers of a Verified that come from batches.
 type counts struct {
 	pages, logLines, records, purged, lostRecords int
-	crawled                                       bool // as in verifier
+	crawled                                       bool // see verifier.crawled
 }
 
 // know adds a fact. If the key or the value is too long to be sorted, know cuts it.
@@ -104,7 +104,8 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 
 func newBatch() *batch { return batches.Get().(*batch) }
 
-// take adds what is in a batch to what is known, and frees the batch.
+// take adds the facts and the counts of a batch to the verifier, and makes the memory of the
+// batch available.
 func (v *verifier) take(b *batch) {
 	for line := range bytes.Lines(b.lines) {
 		if err := v.facts.sorter.AddLine(line); err != nil && v.facts.err == nil {
@@ -149,7 +150,7 @@ func parseFact(line []byte) (f fact) {
 	return f
 }
 
-// The next functions make facts, or the values of facts.
+// The functions below make facts, or values of facts.
 
 func (v *verifier) knowFate(u frontier.URL, f frontier.Fate) {
 	if f.Answer != (frontier.Place{}) {

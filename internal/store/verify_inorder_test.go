@@ -14,12 +14,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// manyFiles makes a crawl with several WARC files, and returns the paths of its files in the
-// directory, without the state file.
+// manyFiles makes a crawl with several WARC files. It returns the directory, and the names of
+// its files without the state file.
 func manyFiles(t *testing.T) (dir string, names []string) {
 	t.Helper()
 	dir = t.TempDir()
-	for range 3 { // each run begins a WARC file
+	for range 3 { // each run creates a WARC file
 		db, err := Open(dir, Options{Gather: -1, Archive: &Archive{MaxSize: 3000}, Links: true})
 		if err != nil {
 			t.Fatal(err)
@@ -43,15 +43,15 @@ func manyFiles(t *testing.T) (dir string, names []string) {
 	return dir, names
 }
 
-// damageFiles damages some of the files of a crawl: cut, changed, missing, doubled, and files that
-// are not of the crawl.
+// damageFiles damages some files of a crawl: it cuts, changes, removes and doubles files, and
+// adds files that do not belong to the crawl.
 func damageFiles(t *rapid.T, dir string, names []string) {
 	for range rapid.IntRange(0, 4).Draw(t, "damages") {
 		name := rapid.SampledFrom(names).Draw(t, "file")
 		path := filepath.Join(dir, name)
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			continue // it is missing already
+			continue // an earlier step has removed the file
 		}
 		at := rapid.IntRange(0, max(0, len(raw)-1)).Draw(t, "at")
 		switch rapid.IntRange(0, 6).Draw(t, "damage") {
@@ -82,8 +82,8 @@ func damageFiles(t *rapid.T, dir string, names []string) {
 	}
 }
 
-// Any number of workers finds the same problems as one, in the same words and the same order,
-// whichever files are damaged, cut, missing or foreign.
+// Any number of workers reports the same problems as one worker, with the same words and in the
+// same order, for any damage.
 func TestManyWorkersFindWhatOneDoes(t *testing.T) {
 	t.Parallel()
 	whole, names := manyFiles(t)
@@ -111,7 +111,7 @@ func TestManyWorkersFindWhatOneDoes(t *testing.T) {
 	})
 }
 
-// A verification ends with its context, wherever it is, and leaves no goroutine.
+// Verify returns soon after its context ends, at any moment, and leaves no goroutine.
 func TestManyWorkersEndWithTheContext(t *testing.T) {
 	t.Parallel()
 	dir, _ := manyFiles(t)
@@ -139,7 +139,7 @@ func TestManyWorkersEndWithTheContext(t *testing.T) {
 	}
 }
 
-// An endingContext has ended after its error was asked for a number of times.
+// An endingContext ends when its method Err has been called a given number of times.
 type endingContext struct {
 	context.Context
 	after int

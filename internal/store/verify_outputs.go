@@ -55,7 +55,7 @@ func (b *batch) page(n int64, line []byte) error {
 // A linked is a page, and how many of its links some lines of links.jsonl have.
 type linked struct {
 	from  string
-	first int64 // number of the first of these lines
+	first int64 // number of the first line of links.jsonl that is counted
 	count int
 }
 
@@ -243,8 +243,8 @@ func (v *verifier) records(f warcFile, want state.Mark) error {
 // errNoMore says that the rest of a file is not read, because of a problem that was reported.
 var errNoMore = errors.New("the rest is not read")
 
-// compareMark compares two marks: the first is that of the file as it was read, and want is
-// that in the state.
+// compareMark reports a problem if two marks of a file differ: is was computed from the file,
+// and want is the mark in the state.
 func (v *verifier) compareMark(path string, is, want state.Mark) {
 	switch {
 	case is.Length != want.Length:
@@ -345,7 +345,7 @@ func (v *verifier) lines(name string, want state.Mark, check lineCheck) error {
 	}
 	type checked struct {
 		*batch
-		wrong []error // of each line
+		wrong []error // errors of the lines of this batch, by line; nil: the line is valid
 	}
 	err = lines.InOrder(v.ctx, reader, v.split, func(b *lines.Block[checked]) {
 		b.Value.batch = newBatch()

@@ -25,7 +25,8 @@ func TestFactsKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// Millions of pages may repeat one answer, such as that for missing pages.
+// Millions of pages may repeat one answer, such as the answer for missing pages. Verify does
+// not hold their facts in memory.
 func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 	for what, absent := range map[string]map[string]int{"an answer": {}, "a file that was moved": {"x.warc.gz": 1}} {
 		var problems []string
@@ -53,8 +54,8 @@ func TestWhatRepeatsAnAnswerIsNotHeld(t *testing.T) {
 	}
 }
 
-// What several files say of one thing is compared, and a contradiction is reported with its
-// position.
+// Verify compares what several files say about the same thing, and reports contradictions with
+// the file and the position.
 func TestFactsAreCompared(t *testing.T) {
 	const u = "http://a.example/"
 	url, capture, answer := urlKey(u), captureKey("x.warc.gz", 5), referredKey(u, time.Unix(1, 0))
@@ -157,8 +158,7 @@ func TestFactsAreCompared(t *testing.T) {
 	}
 }
 
-// If the facts do not fit on the disk, they are not compared: the check ends with the first
-// error.
+// If the facts do not fit on the disk, Verify compares nothing and returns the error.
 func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "none")
 	v := &verifier{ctx: t.Context(), dir: "/c", facts: &facts{sorter: cdxj.NewSorter(temp, 1)}, crawled: true}
@@ -174,7 +174,7 @@ func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	if v.facts.err != first {
 		t.Errorf("%v, the first was %v", v.facts.err, first)
 	}
-	// With as many runs as are merged at a time, the merge needs the room.
+	// Write so many sorted runs that merging them needs the disk, too.
 	temp = t.TempDir()
 	v.facts = &facts{sorter: cdxj.NewSorter(temp, 1)}
 	defer v.facts.close()
@@ -189,7 +189,7 @@ func TestFactsWithoutRoomEndTheCheck(t *testing.T) {
 	}
 }
 
-// A file that cannot be read at all is not a problem of the crawl, but ends the check.
+// If a file cannot be read at all, Verify returns an error instead of reporting a problem.
 func TestAVerificationEndsWhereNothingCanBeRead(t *testing.T) {
 	whole := indexed(t)
 	files, err := ArchiveFiles(whole)
@@ -217,7 +217,7 @@ func TestAVerificationEndsWhereNothingCanBeRead(t *testing.T) {
 	}
 }
 
-// Some lines of the log are about URLs that the state need not know.
+// Some lines of the log are about URLs that are not in the state. Verify accepts them.
 func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 	const url = "http://a.example/x"
 	run := crawllog.Line{URL: crawllog.RunURL, Size: -1}
@@ -256,7 +256,7 @@ func TestLinesOfTheLogThatAreOfNoEntry(t *testing.T) {
 	}
 }
 
-// Each file becomes facts, with the numbers of its lines.
+// Verify makes facts of all files, with the numbers of their lines.
 func TestFilesBecomeFacts(t *testing.T) {
 	dir := t.TempDir()
 	v := &verifier{ctx: t.Context(), dir: dir, facts: newFacts(t.TempDir())}
@@ -316,8 +316,8 @@ func TestFilesBecomeFacts(t *testing.T) {
 	}
 }
 
-// If a run wrote no pages, its pages are not missed; if all runs did, each fetched URL has
-// a page.
+// If a run wrote no pages, missing pages are no problem. If all runs wrote pages, each fetched
+// URL must have one.
 func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 	fetch := func(db *DB, path string) {
 		t.Helper()
@@ -343,7 +343,7 @@ func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		runs []bool // whether they write pages
+		runs []bool // for each run, whether it writes pages
 		want int
 	}{{[]bool{true}, 1}, {[]bool{true, true}, 2}, {[]bool{false}, 0}, {[]bool{false, true}, 0}, {[]bool{true, false}, 0}} {
 		dir := t.TempDir()
@@ -366,7 +366,7 @@ func TestPagesThatNoRunHasWrittenAreNotMissed(t *testing.T) {
 	}
 }
 
-// A page belongs to the answer at its place.
+// The line of a page must name the place of the page's own answer.
 func TestAPageIsThatOfItsAnswer(t *testing.T) {
 	const url = "http://a.example/"
 	now := time.Now().UTC().Truncate(time.Microsecond)
@@ -400,7 +400,8 @@ func TestAPageIsThatOfItsAnswer(t *testing.T) {
 	}
 }
 
-// Separators that damage puts into a fact do not split it.
+// A damaged text may contain the bytes that separate the parts of a fact. They must not split
+// the fact.
 func TestFactsArePlain(t *testing.T) {
 	var got []string
 	v := &verifier{ctx: t.Context(), dir: "/c", facts: newFacts(t.TempDir()), crawled: true}
@@ -416,7 +417,7 @@ func TestFactsArePlain(t *testing.T) {
 	}
 }
 
-// A page belongs to the request that began at its time, to the microsecond.
+// A page and its line of the log must have the same start time, to the microsecond.
 func TestTheStartOfARequestIsThatOfTheLog(t *testing.T) {
 	start := time.Date(2030, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
 	l := &crawllog.Line{Start: start.Truncate(time.Millisecond)}
@@ -429,8 +430,7 @@ func TestTheStartOfARequestIsThatOfTheLog(t *testing.T) {
 	}
 }
 
-// A file beside the state that has changed is reported with its name and, if possible, its
-// line.
+// Verify reports each changed file with its name and, if possible, the line.
 func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 	whole := t.TempDir()
 	db, err := Open(whole, Options{Gather: -1, Archive: &Archive{}, Links: true})
@@ -440,7 +440,7 @@ func TestAVerificationNamesTheFileThatIsNotAsItWas(t *testing.T) {
 	for n := range 3 {
 		visitOf(t, db, n)
 	}
-	visitOf(t, db, 2) // repeats an answer
+	visitOf(t, db, 2) // the second visit repeats an answer
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,18 +13,18 @@ import (
 // A Visit is the output of one visit to a site for a URL. It is committed as a whole or not at
 // all: a line of pages.jsonl never refers to a record that is missing.
 type Visit struct {
-	Exchanges []*warc.Exchange // to be archived, in the order of the requests
-	Answer    *warc.Exchange   // the element of Exchanges that answers the entry's URL; Page describes it
-	Page      *PageRecord      // nil: no page. PutVisit sets its WARC, Offset and Length
-	Links     []LinkRecord     // found on the page
+	Exchanges []*warc.Exchange // exchanges to archive, in the order of their requests
+	Answer    *warc.Exchange   // element of Exchanges that answers the entry's URL; Page describes it
+	Page      *PageRecord      // the page; nil: there is no page. PutVisit sets its WARC, Offset and Length
+	Links     []LinkRecord     // links that were found on the page
 	Before    *Capture         // an earlier crawl's capture of the URL of Answer, which Answer may repeat; nil: none
 
 	// Unread is set by PutVisit. It says why the body of Before could not be read. Answer was
 	// then written with its body, although it repeats Before.
 	Unread error
 
-	// Place is set by PutVisit: where the record of Answer is. It is valid after the visit is
-	// committed.
+	// Place is set by PutVisit to the position of the record of Answer. The record can be read
+	// after the visit is committed.
 	Place frontier.Place
 	// Repeats is set by PutVisit. It says that the record of Answer has no body, and refers to
 	// another record.
@@ -117,15 +117,16 @@ func (db *DB) write(records []*record, v *Visit) error {
 // A record is an exchange that will be written to the archive.
 type record struct {
 	x     *warc.Exchange
-	buf   *[]byte // the buffer of raw
-	raw   []byte  // all its WARC records
+	buf   *[]byte // buffer from the pool archiveBuffers, which backs raw
+	raw   []byte  // the WARC records of the exchange, as they are written
 	first warc.Placed
-	entry *cdxj.Entry // the line about it in the index; nil: no line
-	text  []byte      // memory for the text of entry
-	// The digest under which the payload will be recorded. Empty: the payload is not recorded.
+	entry *cdxj.Entry // line of the index about the exchange; nil: no line
+	text  []byte      // buffer for the text of entry
+	// digest is the digest under which the payload will be recorded in the state. If it is
+	// empty, the payload is not recorded.
 	digest string
 	ofPage bool     // the exchange is the Answer of the visit
-	at     archived // where it was written
+	at     archived // set by outputs.put: the position in the archive
 }
 
 func (a *archive) record(x *warc.Exchange) (*record, error) {
@@ -136,7 +137,7 @@ func (a *archive) record(x *warc.Exchange) (*record, error) {
 		r.entry, err = cdxj.EntryOf(&r.first, "")
 	}
 	if err == nil {
-		_, err = r.line() // so that its errors are found now
+		_, err = r.line() // encode the line now, to find errors before anything is written
 	}
 	if err != nil {
 		r.release()

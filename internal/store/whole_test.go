@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// everyFile returns the contents of the files of a directory, by path.
+// everyFile returns the contents of all files in a directory, by path.
 func everyFile(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -28,8 +28,8 @@ func everyFile(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A crawl that Open refuses is unchanged, byte for byte, for each fault of each file, after
-// a clean or an unclean end.
+// If Open refuses a crawl, no byte of the crawl has changed. The test has each fault of each
+// file, after a clean and after an unclean end.
 func TestARefusedOpenChangesNothing(t *testing.T) {
 	all := Options{Gather: -1, Archive: &Archive{}, Links: true}
 	whole, err := Open(t.TempDir(), all)
@@ -73,7 +73,7 @@ func TestARefusedOpenChangesNothing(t *testing.T) {
 				opts := all
 				path := filepath.Join(dir, name)
 				switch name {
-				case "admit": // with a fault that is harmless
+				case "admit": // Options.Admit refuses the crawl, whose files are undamaged
 					opts.Admit = func(Values) error { return refused }
 				case "warc":
 					files, err := filepath.Glob(filepath.Join(dir, ArchiveDir, "*"))
@@ -111,7 +111,7 @@ func TestARefusedOpenChangesNothing(t *testing.T) {
 	}
 }
 
-// If a crawl is refused before it begins, no directory is made.
+// If Options.Admit refuses a new crawl, no directory is made.
 func TestARefusedBeginMakesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	refused := errors.New("refused")

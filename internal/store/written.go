@@ -10,8 +10,8 @@ import (
 // A Written says how much of a file a crawl has written, according to its state.
 type Written struct {
 	Length int64
-	CRC32C uint32 // of the first Length bytes
-	SHA256 []byte // of the same bytes; nil if the state has no SHA-256, for example one of an older version
+	CRC32C uint32 // checksum of the first Length bytes
+	SHA256 []byte // SHA-256 of the first Length bytes; nil: the state, perhaps of an older version, does not have it
 	// Grows says that the last run did not close the crawl. The file may then have more bytes,
 	// which are unknown.
 	Grows bool

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// name returns the path of a new file in dir, with a unique name. kind is the beginning of the
-// name: it says what the file is for, on systems where the name stays visible.
+// name returns a unique path of a new file in dir. kind is the beginning of its name, which
+// says what the file is for on systems where the name stays visible.
 func name(dir, kind string) string {
 	if dir == "" {
 		dir = os.TempDir()

@@ -26,7 +26,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	if raw, err := io.ReadAll(f); err != nil || string(raw) != "lines" {
 		t.Errorf("read %q, %v", raw, err)
 	}
-	// A kill, which runs no code of this process, leaves no file either.
+	// A kill leaves no file, although it runs no code of the process.
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 && runtime.GOOS != "windows" {
 		t.Errorf("there are %v while it is used, %v", left, err)
 	}
@@ -44,7 +44,7 @@ func TestADirectoryThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A file is only for this user, in the given directory, with a unique name.
+// Create makes a file with a unique name in the given directory. Only this user can read it.
 func TestWhereAFileIs(t *testing.T) {
 	names := map[string]bool{}
 	for range 3 {

@@ -21,7 +21,7 @@ import (
 
 var errFull = errors.New("disk full")
 
-// little is a writer that takes left bytes, and then fails.
+// A little is a writer that accepts left bytes, and then fails.
 type little struct{ left int }
 
 func (l *little) Write(p []byte) (int, error) {
@@ -32,10 +32,11 @@ func (l *little) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A disk that is full at any byte is an error: no incomplete package looks complete.
+// If the disk is full, after any number of bytes, Write fails, and Verify rejects the
+// incomplete package.
 func TestADiskThatIsFull(t *testing.T) {
 	dir := t.TempDir()
-	file := crawl(t, filepath.Join(dir, "1.warc"), 100) // more than is buffered
+	file := crawl(t, filepath.Join(dir, "1.warc"), 100) // larger than the buffers
 	p := &Package{WARCs: []string{file}, Created: day, Title: "t", Pages: pages(Page{URL: "http://a.example/", Time: day})}
 	var whole bytes.Buffer
 	if err := Write(t.Context(), &whole, p); err != nil {
@@ -60,7 +61,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// Blocks end at the end of a line, however the lines are written.
+// A block ends at the end of a line, however the lines are split into writes.
 func TestBlocks(t *testing.T) {
 	line := `a 20300102030405 {"url":"u"}` + "\n"
 	for _, n := range []int{0, 1, 2999, 3000, 3001, 6000} {
@@ -105,7 +106,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// If a file is removed while it is packed, packing fails.
+// If a WARC file is removed while it is packed, Write fails.
 func TestAFileThatGoesAway(t *testing.T) {
 	dir := t.TempDir()
 	file := crawl(t, filepath.Join(dir, "1.warc"), 1)
@@ -122,7 +123,7 @@ func TestAFileThatGoesAway(t *testing.T) {
 func TestPagesOfAPackage(t *testing.T) {
 	for _, c := range []struct {
 		page Page
-		line string // empty: an error
+		line string // expected line; empty: an error is expected
 	}{
 		{Page{URL: "u", Time: time.Date(2030, 1, 2, 4, 4, 5, 6, time.FixedZone("", 3600))}, `{"url":"u","ts":"2030-01-02T03:04:05.000000006Z"}`},
 		{Page{ID: "i", URL: "a&<", Time: day, Title: "t"}, `{"id":"i","url":"a&<","ts":"2030-01-02T03:04:05.678Z","title":"t"}`},
@@ -137,7 +138,7 @@ func TestPagesOfAPackage(t *testing.T) {
 	}
 }
 
-// Temporary files of a large index are in the directory Temp.
+// The temporary files of a large index are in the directory Temp.
 func TestTemp(t *testing.T) {
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day, Temp: filepath.Join(t.TempDir(), "none")}
 	if err := Write(t.Context(), io.Discard, p); err != nil {
@@ -145,14 +146,15 @@ func TestTemp(t *testing.T) {
 	}
 }
 
-// If an index cannot be sorted, the package is not complete.
+// If the index cannot be sorted, Write fails.
 func TestAnIndexThatCannotBeMergedStopsThePacking(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "temp")
 	if err := os.Mkdir(temp, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// If each run has one line, there are as many runs as are merged at a time, and one line in
-	// memory. Then the runs have to be merged into a new file, for which there is no directory.
+	// With one line in each sorted run, there are as many runs as can be merged at once, and
+	// one line in memory. So runs must be merged into a new file, for which there is no
+	// directory.
 	p := &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc"), 65)}, Created: day, Temp: temp, memory: 1}
 	if err := Write(t.Context(), io.Discard, p); err != nil {
 		t.Fatalf("while there is room: %v", err)
@@ -185,8 +187,8 @@ type part struct {
 	method     uint16
 }
 
-// spoiled makes a small package, changed by change. Sizes and digests that change does not
-// touch are correct for the changed files.
+// spoiled makes a small package and changes it by change. Sizes and digests that change leaves
+// alone are computed from the changed files.
 func spoiled(t *testing.T, change func(p *dataPackage, d *packageDigest, parts *[]part)) string {
 	t.Helper()
 	names, text, method := contents(t, pack(t, &Package{WARCs: []string{crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 1)}, Created: day}))
@@ -241,7 +243,7 @@ func TestVerifyLooksAtEachThing(t *testing.T) {
 	const must = "a package must have WARC files in archive/, an index in indexes/ and pages/pages.jsonl"
 	for name, c := range map[string]struct {
 		change func(p *dataPackage, d *packageDigest, parts *[]part)
-		want   []string // all messages; nil: it is good
+		want   []string // all expected messages; nil: the package is valid
 	}{
 		"nothing":         {func(*dataPackage, *packageDigest, *[]part) {}, nil},
 		"another 1.x":     {func(p *dataPackage, _ *packageDigest, _ *[]part) { p.WACZVersion = "1.0.0" }, nil},
@@ -285,7 +287,7 @@ func TestVerifyLooksAtEachThing(t *testing.T) {
 	}
 }
 
-// An error of ZIP has the name of the file.
+// Errors of the ZIP file have the name of the file in it.
 func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 	raw, err := os.ReadFile(spoiled(t, func(*dataPackage, *packageDigest, *[]part) {}))
 	if err != nil {
@@ -302,7 +304,7 @@ func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 		}
 		for _, spoil := range []func([]byte){
 			func(b []byte) { b[at+int64(f.CompressedSize64)/2] ^= 0xff },
-			// The method in the central directory.
+			// Change the method in the central directory.
 			func(b []byte) {
 				i := bytes.LastIndex(b, []byte(f.Name))
 				b[i-46+10] = 99
@@ -324,7 +326,7 @@ func TestVerifyOfWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Files that are read into memory have a maximum length.
+// Files that Verify reads into memory have a largest size.
 func TestTheLongestDescription(t *testing.T) {
 	const most = 64 << 20
 	text := bytes.Repeat([]byte(" "), most+1)
@@ -362,11 +364,11 @@ func openFiles(t *testing.T) int {
 	return len(all)
 }
 
-// All files are closed, after a success and after an error.
+// Write and Verify close all files, also if they fail.
 func TestFilesAreClosed(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection closes files, too
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // off, because the garbage collector also closes files
 	file := crawl(t, filepath.Join(t.TempDir(), "1.warc"), 3)
-	p := &Package{WARCs: []string{file}, Created: day, memory: 1} // with temporary files of the index
+	p := &Package{WARCs: []string{file}, Created: day, memory: 1} // so little memory that the index needs temporary files
 	path := pack(t, p)
 	before := openFiles(t)
 	for range 10 {

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/wacz"
 )
 
-// Pack what a crawl has archived.
+// Pack the WARC files of a crawl.
 func ExampleWrite() {
 	files, err := filepath.Glob("a.crawl/warc/*.warc.gz")
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// maxJSON is the maximum length of datapackage.json, in bytes.
+// maxJSON is the size in bytes of the largest datapackage.json that is read.
 const maxJSON = 64 << 20
 
-// Verify checks the package at path. The hash of datapackage.json must be the one in
+// Verify checks the package at path. The hash of datapackage.json must be that in
 // datapackage-digest.json. The files that datapackage.json lists must exist with the listed
 // sizes and hashes, and there must be no other files. Files that a reader fetches by offset
 // must not be compressed by ZIP. The error lists everything that is wrong. Verify does not
-// check the contents of the WARC files: package warc does that.
+// check the contents of the WARC files, which package warc can do.
 func Verify(path string) error {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -115,9 +115,9 @@ func readJSON(files map[string]*zip.File, name string, v any) (string, error) {
 	return hash(sum[:]), nil
 }
 
-// sumOf returns the hash and the size of a file. The parameter listed is its size in
-// datapackage.json. sumOf reads at most one byte more than that, which is enough to notice that
-// the size is wrong.
+// sumOf returns the hash and the size of a file in the package. listed is its size in
+// datapackage.json. sumOf reads at most one byte more, which is enough to see that the size is
+// wrong.
 func sumOf(f *zip.File, listed int64) (string, int64, error) {
 	r, err := f.Open()
 	if err != nil {

@@ -41,45 +41,46 @@ import (
 // Version is the wacz_version of written packages.
 const Version = "1.1.1"
 
-// PlainIndex is the maximum number of captures (archived answers) in an index that is one plain
-// file. A reader loads a plain index completely. An index with more captures is written in
-// blocks, so that a reader need not load all of it.
+// PlainIndex is the largest number of captures (archived answers) in an index that is one plain
+// file. A reader loads a plain index completely. A larger index is written in blocks, so that a
+// reader need not load all of it.
 const PlainIndex = 20_000
 
-// blockLines is how many lines a block of a large index has. There is one capture on each line.
-// Other programs that write WACZ use the same number.
+// blockLines is how many lines, with one capture each, a block of a large index has. Other
+// programs that write WACZ use the same number.
 const blockLines = 3000
 
 // A Page is a line of pages.jsonl.
 type Page struct {
-	ID    string    // any text; left out if empty
+	ID    string    // any text; left out if it is empty
 	URL   string    // URL of the capture, as in the WARC file
 	Time  time.Time // time of the capture (the archived answer), as in WARC-Date
-	Title string    // left out if empty
+	Title string    // left out if it is empty
 }
 
-// A Package describes the contents of a WACZ.
+// A Package says what Write puts into a WACZ.
 type Package struct {
-	// WARCs are the paths of the WARC files. The names of the files without their directories
-	// must differ, and end in .warc or .warc.gz.
+	// WARCs are the paths of the WARC files. Their names without directories must differ, and
+	// end in .warc or .warc.gz.
 	WARCs []string
 	// Unlisted reports whether a capture is left out of the index, for example because another
-	// record replaces it. If Unlisted is nil, none is left out.
+	// record replaces it. nil: no capture is left out.
 	Unlisted func(*cdxj.Entry) bool
-	// Pages returns the pages; it may be nil. If it yields an error, Write returns that error.
+	// Pages yields the pages; nil: there are none. If it yields an error, Write returns that
+	// error.
 	Pages iter.Seq2[Page, error]
 
 	Title       string
-	Description string    // left out if empty
-	Created     time.Time // required
-	Software    string    // name of the program with its version; left out if empty
-	MainPageURL string    // the page that a reader opens first; left out if empty
+	Description string    // left out if it is empty
+	Created     time.Time // when the package was made; required
+	Software    string    // name and version of the program; left out if it is empty
+	MainPageURL string    // the page that a reader opens first; left out if it is empty
 
-	// Temp is the directory for temporary files; "" means the system's directory for them. An
-	// index takes about 250 bytes there for each capture.
+	// Temp is the directory for temporary files; "": the system's directory. The index takes
+	// about 250 bytes there for each capture.
 	Temp string
 
-	memory int // bytes of the index that are sorted in memory; 0 means cdxj.defaultMemory
+	memory int // bytes of the index that are sorted in memory; 0: cdxj.defaultMemory
 }
 
 // A resource is an entry of datapackage.json.
@@ -106,7 +107,7 @@ type packageDigest struct {
 	Hash string `json:"hash"`
 }
 
-// Names in the package.
+// The names of the files in a package.
 const (
 	packageName = "datapackage.json"
 	digestName  = "datapackage-digest.json"
@@ -118,10 +119,9 @@ const (
 )
 
 // Write writes a package to w sequentially. It reads each WARC file twice, first for the index
-// and then to copy it into the package. The file must not grow in between. The memory that
-// Write uses does not grow with the package, except by about 200 bytes for 3000 captures. A
-// package above 4 GB has the fields of ZIP64. Write stops when ctx ends, but only while it reads
-// for the index.
+// and then to copy it. The file must not grow in between. The memory of Write grows only by
+// about 200 bytes for 3000 captures. A package above 4 GB has the fields of ZIP64. If ctx ends
+// while Write reads for the index, Write returns its error.
 func Write(ctx context.Context, w io.Writer, p *Package) error {
 	if err := p.check(); err != nil {
 		return fmt.Errorf("WACZ: %w", err)
@@ -225,7 +225,7 @@ func indexFile(ctx context.Context, file string, add func(*cdxj.Entry) error) er
 	return nil
 }
 
-// pages writes pages.jsonl: a header line, then a line for each page (section "pages.jsonl").
+// pages writes pages.jsonl: a header line, and a line for each page (section "pages.jsonl").
 func (p *Package) pages(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -255,14 +255,14 @@ func (p *Package) pages(w io.Writer) error {
 	return nil
 }
 
-// A writer writes a package, and records which files it contains so far.
+// A writer writes a package, and remembers its files for datapackage.json.
 type writer struct {
 	zip       *zip.Writer
 	created   time.Time
 	resources []resource
 }
 
-// add writes a file of the package, and records it for datapackage.json.
+// add writes a file of the package. fill writes its contents, and method is how ZIP stores it.
 func (z *writer) add(name string, method uint16, fill func(io.Writer) error) error {
 	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: method, Modified: z.created.UTC()})
 	if err != nil {
@@ -286,9 +286,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// blocks writes a large index in the form that is called ZipNum: blocks of lines, each of which
-// is a gzip member, and a second index with the offsets and lengths of the blocks. The second
-// index is small, because it has only one line for each block.
+// blocks writes a large index in the form called ZipNum: blocks of lines, each a gzip member,
+// and a second index with the offsets and lengths of the blocks. The second index is small,
+// because it has one line for each block.
 func (z *writer) blocks(index *cdxj.Sorter) error {
 	var second bytes.Buffer
 	fmt.Fprintf(&second, `!meta 0 {"format":"cdxj-gzip-1.0","filename":%q}`+"\n", path.Base(blocksName))
@@ -343,7 +343,7 @@ func (b *blockWriter) flush() error {
 	}
 	b.zipped.Reset()
 	zip := gzip.NewWriter(&b.zipped)
-	zip.Write(b.block) // writes to memory, which cannot fail
+	zip.Write(b.block) // ignore the error, because writing to memory cannot fail
 	zip.Close()
 	key, _, _ := bytes.Cut(b.block, []byte(" {"))
 	sum := sha256.Sum256(b.zipped.Bytes())
@@ -355,7 +355,7 @@ func (b *blockWriter) flush() error {
 	return err
 }
 
-// finish writes the files that list the other files.
+// finish writes datapackage.json and datapackage-digest.json.
 func (z *writer) finish(p *Package) error {
 	text, err := json.MarshalIndent(dataPackage{
 		Profile: profile, WACZVersion: Version, Title: p.Title, Description: p.Description,

@@ -25,7 +25,7 @@ import (
 
 var day = time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC)
 
-// crawl writes a WARC file of n pages.
+// crawl writes a WARC file with n pages, and returns its path.
 func crawl(t *testing.T, path string, n int) string {
 	t.Helper()
 	e, err := warc.NewEncoder(warc.Options{Plain: strings.HasSuffix(path, ".warc")})
@@ -74,7 +74,8 @@ func pack(t *testing.T, p *Package) string {
 	return path
 }
 
-// contents returns the files of a package, in its order.
+// contents returns the files of a package: their names in order, and their texts and ZIP
+// methods by name.
 func contents(t *testing.T, path string) (names []string, text map[string]string, method map[string]uint16) {
 	t.Helper()
 	z, err := zip.OpenReader(path)
@@ -157,7 +158,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// A capture that is not listed is still in the package.
+// A capture for which Unlisted returns true is in the package, but not in its index.
 func TestWhatIsUnlistedIsNotInTheIndex(t *testing.T) {
 	one := crawl(t, filepath.Join(t.TempDir(), "1.warc.gz"), 3)
 	path := pack(t, &Package{WARCs: []string{one}, Created: day, Unlisted: func(e *cdxj.Entry) bool {

@@ -13,21 +13,22 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// entries are the entries of some records.
+// An entries is a batch: the index entries of some records.
 type entries struct {
 	all    []*cdxj.Entry
-	memory int // bytes
+	memory int // size of the entries, in bytes
 }
 
-// errStop says that the caller needs no more entries.
+// errStop stops reading, because the caller needs no more entries.
 var errStop = errors.New("enough")
 
-// Entries iterates over the same pairs as cdxj.Index, for the first length bytes of a file.
+// Entries yields the same pairs as cdxj.Index, for the first length bytes of a file, but uses
+// all processors.
 func Entries(ctx context.Context, file *os.File, length int64, filename string) iter.Seq2[*cdxj.Entry, error] {
 	return entriesOf(ctx, file, length, filename, 0, 0)
 }
 
-// entriesOf is like Entries. workers and segment are those of a Scan.
+// entriesOf is like Entries. workers and segment are as in a Scan.
 func entriesOf(ctx context.Context, file io.ReaderAt, length int64, filename string, workers int, segment int64) iter.Seq2[*cdxj.Entry, error] {
 	return func(yield func(*cdxj.Entry, error) bool) {
 		scan := Scan[*entries]{
@@ -64,8 +65,8 @@ func entriesOf(ctx context.Context, file io.ReaderAt, length int64, filename str
 	}
 }
 
-// passed moves a reader to the next record, after a record that could not be read. wrong is the
-// error of that record. If the reader itself fails, goesOn is false, and err is the reason.
+// passed moves a reader to the next record after a record that could not be read. wrong is the
+// error of that record. If the reader itself fails, goesOn is false and err is the reason.
 func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
 	var bad *warc.Error
 	if !errors.As(wrong, &bad) {
@@ -75,7 +76,7 @@ func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
 	if err == nil || err == io.EOF {
 		return wrong, true
 	}
-	if errors.As(err, &bad) { // callers go on after a *warc.Error, so the error must not be one
+	if errors.As(err, &bad) { // callers continue after a *warc.Error, so err must not be one
 		err = fmt.Errorf("byte %d: %w", bad.Offset, bad.Err)
 	}
 	return err, false

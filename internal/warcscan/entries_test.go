@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// Entries yields what cdxj.Index does, for damaged files, too.
+// Entries yields the same pairs as cdxj.Index, also for damaged files.
 func TestEntriesAreThoseOfAnIndex(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A finder finds places in a file where a gzip member begins that seems to have a WARC record.
+// A finder finds places in a file where a gzip member with a WARC record seems to begin.
 type finder struct {
 	file   io.ReaderAt
 	length int64
@@ -17,13 +17,14 @@ type finder struct {
 
 const (
 	windowSize = 32 << 10
-	startSize  = 512 // bytes of a member that are enough to see how its record begins
+	startSize  = 512 // number of bytes of a member that show how its record begins
 )
 
 // magic is the beginning of a gzip member (RFC 1952, section 2.3.1), with the method deflate.
 var magic = []byte{0x1f, 0x8b, 8}
 
-// after returns the first such place from at on, or the length of the file.
+// after returns the first such place at the offset at or later. It returns the length of the
+// file if no such place is left.
 func (f *finder) after(at int64) int64 {
 	if f.buf == nil {
 		f.buf = make([]byte, windowSize)

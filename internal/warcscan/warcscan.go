@@ -1,11 +1,11 @@
 // Package warcscan reads the records of a WARC file with all processors.
 //
-// The file is cut into segments at places where a record seems to begin. Each segment is read on
-// its own, as if a record began there. The result counts only if the segment before it has ended
-// exactly there, and if there was nothing wrong in the segment. Otherwise the records are read
-// again, one after the other, up to the beginning of a segment. So the result is the same as
-// without segments, also for a file that is damaged, or that was made to look as if records began
-// where there are none.
+// The file is divided into segments at places where a record seems to begin. Each segment is
+// read by itself. The result is used only if a record really begins there, because the segment
+// before has ended exactly there, and if the segment has no damage. Otherwise the records are
+// read again one after the other, up to the beginning of a segment. So the result is the same
+// as without segments, even if the file is damaged, or was made to mislead the search for
+// records.
 package warcscan
 
 import (
@@ -20,57 +20,58 @@ import (
 )
 
 const (
-	segmentSize = 256 << 10 // bytes of the file
-	batchSize   = 1 << 20   // bytes of a batch, from which on a segment is read record by record
-	memory      = 24 << 20  // bytes of all batches together
+	segmentSize = 256 << 10 // length of a segment, in bytes
+	batchSize   = 1 << 20   // size in bytes at which a batch is full, if records are read one after the other
+	memory      = 24 << 20  // memory of all batches together, in bytes
 )
 
-// A Scan says what to do with the records of a file. B is a batch: what was found in some
-// records.
+// A Scan says what to do with the records of a file. B is a batch: the results for some
+// consecutive records.
 type Scan[B any] struct {
 	New  func() B                               // returns an empty batch
 	Work func(batch B, rec *warc.Record) error  // adds a record to a batch; called by several goroutines
-	Size func(batch B) int                      // the memory of a batch, in bytes
+	Size func(batch B) int                      // returns the memory of a batch, in bytes
 	Use  func(batch B) error                    // called for each batch, in the order of the file
-	Bad  func(in *warc.Reader, err error) error // called if a record could not be read, or Work has failed; it must skip the record
-	Mark io.Writer                              // gets the bytes of the file in their order; may be nil
-	Read func(bytes int64)                      // called with how many more bytes were read; may be nil
+	Bad  func(in *warc.Reader, err error) error // called if a record cannot be read, or if Work has failed; it must skip the record
+	Mark io.Writer                              // gets the bytes of the file in their order; nil: no writer
+	Read func(bytes int64)                      // called with the number of bytes that were read since the last call; nil: not called
 
-	// Alone is called for each record in place of New, Work and Use, if records are read one after
-	// the other. If it is nil, it is made of these.
+	// Alone is called for each record instead of New, Work and Use when records are read one
+	// after the other. If it is nil, these functions are called.
 	Alone func(rec *warc.Record) error
 
-	Workers int   // as in inorder.Limits
-	Segment int64 // bytes of the file; 0: 256 KiB
-	batch   int   // in tests; 0: batchSize
+	Workers int   // number of goroutines, as in inorder.Limits
+	Segment int64 // length of a segment in bytes; 0: 256 KiB
+	batch   int   // size of a batch in bytes, in tests; 0: batchSize
 }
 
-// A segment is a part of a file, and what a worker has found in it.
+// A segment is a part of a file, with the results of a worker for it.
 type segment[B any] struct {
 	from, to int64
-	whole    bool // a record begins at from, another at to, and there is nothing wrong in between
+	whole    bool // a record begins at from and another one at to, and there is no damage in between
 	batch    B
 }
 
-// A scanner reads one file.
+// A scanner is the state of reading one file.
 type scanner[B any] struct {
 	*Scan[B]
 	ctx    context.Context
 	file   io.ReaderAt
 	length int64
 
-	in    *warc.Reader // reads record by record; nil if the next record begins where the next segment does
-	held  *warc.Record // the record that in has returned last, if it was not used yet
-	read  int64        // how many bytes were reported to Read
+	in    *warc.Reader // reads records one after the other; nil: the next record begins where the next segment begins
+	held  *warc.Record // the record that in has returned last, if it is not used yet; nil: it is used
+	read  int64        // number of bytes that were passed to Read
 	ended bool         // the end of the file was reached
-	// apart says that the segments cannot be used. The reader of an ARC file knows that it is one,
-	// and looks for other records after damage.
+	// apart says that segments must not be used: in an ARC file, a reader that has seen its
+	// first record looks for other records after damage.
 	apart atomic.Bool
 }
 
-// File reads the first length bytes of a file. Use and Bad are called by the goroutine that has
-// called File, and see each record once, in the order of the file. If a record could not be read,
-// its batch is used first. File returns the first error of Use or Bad, or the error of ctx.
+// File reads the first length bytes of a file. The goroutine that has called File calls Use and
+// Bad, so that each record comes once, in the order of the file. If a record cannot be read,
+// the batch before it is used first. File returns the first error of Use or Bad, or the error
+// of ctx.
 func (s *Scan[B]) File(ctx context.Context, file io.ReaderAt, length int64) error {
 	c := &scanner[B]{Scan: s, ctx: ctx, file: file, length: length}
 	limits := inorder.Limits{Workers: s.Workers, Memory: memory}
@@ -99,8 +100,8 @@ func (c *scanner[B]) batchSize() int {
 	return batchSize
 }
 
-// cut cuts the file into segments. If the file cannot be read, the rest of it is one segment: its
-// reader meets the error, too.
+// cut divides the file into segments. If the file cannot be read, the rest is one segment,
+// whose reader gets the same error.
 func (c *scanner[B]) cut(put func(segment[B], int64) bool) error {
 	begin := finder{file: c.file, length: c.length}
 	marked := int64(0)
@@ -126,7 +127,7 @@ func (c *scanner[B]) cut(put func(segment[B], int64) bool) error {
 
 var readers = sync.Pool{New: func() any { return new(warc.Reader) }}
 
-// work reads a segment.
+// work reads a segment and sets its results.
 func (c *scanner[B]) work(s segment[B]) segment[B] {
 	if c.apart.Load() {
 		return s
@@ -153,7 +154,8 @@ func (c *scanner[B]) work(s segment[B]) segment[B] {
 
 func isARC(rec *warc.Record) bool { return strings.HasPrefix(rec.Version, "ARC") }
 
-// use uses the batch of a segment, or reads the segment record by record.
+// use uses the batch of a segment. If the segment cannot be used, it reads the segment's
+// records one after the other.
 func (c *scanner[B]) use(s segment[B]) error {
 	if err := c.ctx.Err(); err != nil || c.ended {
 		return err
@@ -169,8 +171,8 @@ func (c *scanner[B]) use(s segment[B]) error {
 	return c.records(s.to)
 }
 
-// records reads record by record, up to the first record that begins at to or later. If it begins
-// at to, the next segment can be used.
+// records reads records one after the other, up to the first record that begins at the offset
+// to or later. If it begins exactly there, the next segment can be used.
 func (c *scanner[B]) records(to int64) error {
 	for {
 		if err := c.ctx.Err(); err != nil {
@@ -210,7 +212,8 @@ func (c *scanner[B]) records(to int64) error {
 	}
 }
 
-// record reads a single record. err says that it could not be read, and fatal is an error of Use.
+// record passes one record to Work or Alone. err says that the record cannot be used, and fatal
+// is an error of Use.
 func (c *scanner[B]) record(rec *warc.Record) (err, fatal error) {
 	if c.Alone != nil {
 		return c.Alone(rec), nil
@@ -220,7 +223,7 @@ func (c *scanner[B]) record(rec *warc.Record) (err, fatal error) {
 	return err, c.Use(batch)
 }
 
-// passed reports how far the file was read.
+// passed reports to Read that the file was read up to the offset at.
 func (c *scanner[B]) passed(at int64) {
 	if c.Read != nil && at > c.read {
 		c.Read(at - c.read)

@@ -39,24 +39,25 @@ func arcOf(n int, block string) string {
 	return fmt.Sprintf("http://a.example/%d 192.0.2.1 20260102030405 text/html %d\n%s\n", n, len(block), block)
 }
 
-// pieces are what a file may be made of. n makes each record a different one.
+// pieces has functions that make the pieces of a test file. n makes each record a different
+// one.
 var pieces = []func(n int, fill string) []byte{
 	func(n int, fill string) []byte { return zipped(1, recordOf(n, fill)) },
 	func(n int, fill string) []byte { return zipped(gzip.BestCompression, recordOf(n, fill+fill)) },
 	func(n int, fill string) []byte { return zipped(gzip.NoCompression, recordOf(n, fill)) },
-	// A body that has records itself, so that a record seems to begin in the middle of it.
+	// a body that contains records, so that a record seems to begin in the middle of it
 	func(n int, fill string) []byte {
 		return zipped(gzip.NoCompression, recordOf(n, fill+string(zipped(1, recordOf(-n, "inner")))+fill))
 	},
-	func(n int, fill string) []byte { return []byte(recordOf(n, fill)) },                                  // not compressed
-	func(n int, fill string) []byte { return []byte(recordOf(n, string(zipped(1, recordOf(-n, fill))))) }, // the same, with one in it
-	func(n int, fill string) []byte { return zipped(1, recordOf(n, fill), recordOf(n+1, fill)) },          // two in a member
+	func(n int, fill string) []byte { return []byte(recordOf(n, fill)) },                                  // a record that is not compressed
+	func(n int, fill string) []byte { return []byte(recordOf(n, string(zipped(1, recordOf(-n, fill))))) }, // a record that is not compressed and contains a compressed one
+	func(n int, fill string) []byte { return zipped(1, recordOf(n, fill), recordOf(n+1, fill)) },          // a member with two records
 	func(n int, fill string) []byte {
 		return zipped(1, strings.Replace(recordOf(n, fill), "Length: ", "Length: 1", 1))
 	},
 	func(n int, fill string) []byte { return zipped(1, "WARC/1.1\r\nno record\r\n\r\n"+fill) },
 	func(n int, fill string) []byte { return []byte(fill + "\x1f\x8b\x08\x00garbage") },
-	func(n int, fill string) []byte { // of an ARC file
+	func(n int, fill string) []byte { // a record of an ARC file
 		return zipped(1, arcOf(n, fill))
 	},
 	func(n int, fill string) []byte { return []byte(arcOf(n, fill)) },
@@ -65,7 +66,7 @@ var pieces = []func(n int, fill string) []byte{
 	},
 }
 
-// events reads a file, and returns what the functions of a Scan were called with.
+// events reads a file, and returns the calls of the functions of a Scan as text.
 func events(ctx context.Context, file io.ReaderAt, length int64, workers int, segment int64, batch, stopAfter int) (all []string) {
 	var mark bytes.Buffer
 	read := int64(0)
@@ -103,7 +104,7 @@ func events(ctx context.Context, file io.ReaderAt, length int64, workers int, se
 			}
 			n, err := in.Skip()
 			if err != nil && err != io.EOF {
-				return err // the same place would fail again
+				return err // stop, because the same place would fail again
 			}
 			return see(fmt.Sprint("skipped ", n, err))
 		},
@@ -117,13 +118,13 @@ func events(ctx context.Context, file io.ReaderAt, length int64, workers int, se
 	return append(all, fmt.Sprint("end: ", err))
 }
 
-// A file is read in the same way by any number of workers, in segments of any size, whichever parts
-// of it are damaged, and also if an error ends the reading.
+// A file is read in the same way by any number of workers and with segments of any length, for
+// any damage, and also if an error ends the reading.
 func TestManyWorkersReadAsOneDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var file []byte
-		kinds := []int{0} // mostly sound files, because in other files few segments are used
+		kinds := []int{0} // most files are undamaged, because few segments of a damaged file are used
 		if rapid.Bool().Draw(t, "odd") {
 			for i := range rapid.IntRange(1, 3).Draw(t, "kinds") {
 				kinds = append(kinds, rapid.IntRange(1, len(pieces)-1).Draw(t, fmt.Sprint("kind ", i)))
@@ -167,7 +168,7 @@ func TestManyWorkersReadAsOneDoes(t *testing.T) {
 		segment := rapid.Int64Range(1, 3000).Draw(t, "segment")
 		batch := rapid.IntRange(1, 30).Draw(t, "batch")
 		got := events(t.Context(), in, length, workers, segment, batch, stop)
-		if _, bad := in.(*unreadable); bad { // the checksum is of the bytes before the error
+		if _, bad := in.(*unreadable); bad { // the checksum covers only the bytes before the error
 			drop := func(text string) bool { return strings.HasPrefix(text, "read ") }
 			want, got = slices.DeleteFunc(want, drop), slices.DeleteFunc(got, drop)
 		}
@@ -177,7 +178,7 @@ func TestManyWorkersReadAsOneDoes(t *testing.T) {
 	})
 }
 
-// A reader that has read a record of an ARC file looks for more of them after damage, also many
+// A reader that has seen a record of an ARC file looks for more of them after damage, even many
 // segments later.
 func TestARCFilesAreReadRecordByRecord(t *testing.T) {
 	t.Parallel()
@@ -198,7 +199,7 @@ func TestARCFilesAreReadRecordByRecord(t *testing.T) {
 	}
 }
 
-// An unreadable file has a byte that cannot be read.
+// An unreadable is a file with one byte that cannot be read.
 type unreadable struct {
 	io.ReaderAt
 	bad int64
@@ -212,7 +213,7 @@ func (u *unreadable) ReadAt(p []byte, at int64) (int, error) {
 	return n, errors.New("bad sector")
 }
 
-// Segments of a sound file are used: none of its records is read twice.
+// In an undamaged file the segments are used: no record is read twice.
 func TestSegmentsAreUsed(t *testing.T) {
 	t.Parallel()
 	var file []byte
@@ -240,7 +241,7 @@ func TestSegmentsAreUsed(t *testing.T) {
 	}
 }
 
-// When the context ends, the reading ends, and no goroutine is left.
+// File returns after its context has ended, and leaves no goroutine.
 func TestReadingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	var file []byte

@@ -21,11 +21,11 @@ import (
 // maxBody is the size of the largest body that is read, in bytes. Package content reads as much.
 const maxBody = 32 << 20
 
-// A bodies reads the bodies of rows from the archive. It is safe for concurrent use.
+// A bodies reads the bodies of rows from the archive of a crawl. It is safe for concurrent use.
 type bodies struct {
-	dir     string // the crawl
+	dir     string // directory of the crawl
 	past    *store.Past
-	parents func() *regexp.Regexp // see directoriesOf
+	parents func() *regexp.Regexp // returns the pattern for directories, see directoriesOf
 }
 
 func newBodies(s *export.Source) *bodies {
@@ -36,12 +36,12 @@ func newBodies(s *export.Source) *bodies {
 	return &bodies{dir, store.PastOf(dir), sync.OnceValue(func() *regexp.Regexp { return directoriesOf(dir) })}
 }
 
-// directoriesOf returns a pattern for the directories that a crawl and its earlier crawls are in.
-// The first group is what precedes a path.
+// directoriesOf returns a pattern for the paths of the directories in which a crawl and its
+// earlier crawls are. The first group of the pattern is the text before such a path.
 func directoriesOf(crawl string) *regexp.Regexp {
 	var all []string
 	add := func(parent string) {
-		if filepath.Dir(parent) != parent && !slices.Contains(all, parent) { // neither "." nor "/"
+		if filepath.Dir(parent) != parent && !slices.Contains(all, parent) { // skip "." and "/", which are no directories of crawls
 			all = append(all, parent)
 		}
 	}
@@ -60,8 +60,8 @@ func directoriesOf(crawl string) *regexp.Regexp {
 	return regexp.MustCompile(`(^|[\s"])(?:` + strings.Join(all, "|") + `)`)
 }
 
-// of returns the body of a row without content coding, and its header. If the record repeats an
-// earlier answer, the body is that of the earlier answer, which may be in an earlier crawl.
+// of returns the decoded body of a row and its header. If the record repeats an earlier answer,
+// the body is read from that answer's record, perhaps in an earlier crawl.
 func (b *bodies) of(r *export.Row) (body []byte, header http.Header, err error) {
 	if b.dir == "" || r.WARCFile == "" || r.WARCOffset == nil {
 		return nil, nil, errNotArchived
@@ -98,20 +98,20 @@ func (b *bodies) of(r *export.Row) (body []byte, header http.Header, err error) 
 	return body, resp.Header, nil
 }
 
-// answer returns the answer in a record, or that which the record repeats.
+// answer returns the answer in a record, or the earlier answer that the record repeats.
 func (b *bodies) answer(rec *warc.Record) (*http.Response, error) {
 	switch rec.Type {
 	case warc.Revisit:
 		return b.repeated(rec)
-	case warc.Resource: // an answer over another protocol, such as FTP
+	case warc.Resource: // an answer of another protocol, such as FTP
 		return &http.Response{Header: http.Header{"Content-Type": {rec.Header.Get(warc.FieldContentType)}}, Body: io.NopCloser(rec)}, nil
 	}
 	return rec.Response()
 }
 
-// repeated returns the answer that a revisit record repeats. Its header is that of the record
-// itself: the same bytes may be sent with other fields. After a 304 it is that of the earlier
-// answer, updated by the 304.
+// repeated returns the earlier answer that a revisit record repeats. If the record is a 304,
+// the result has the header of the earlier answer, updated by the 304. Otherwise it has the
+// header of the record itself, because the same bytes may be sent with other fields.
 func (b *bodies) repeated(rec *warc.Record) (*http.Response, error) {
 	c, err := b.past.Original(rec)
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *bodies) repeated(rec *warc.Record) (*http.Response, error) {
 		resp.Header = store.UpdatedHeader(c.Header, own.Header)
 		return resp, nil
 	}
-	coding := resp.Header["Content-Encoding"] // that of the body in the archive
+	coding := resp.Header["Content-Encoding"] // keep the coding of the body in the archive
 	resp.Header = own.Header.Clone()
 	if resp.Header["Content-Encoding"] = coding; coding == nil {
 		delete(resp.Header, "Content-Encoding")
@@ -137,7 +137,7 @@ func (b *bodies) repeated(rec *warc.Record) (*http.Response, error) {
 	return resp, nil
 }
 
-// decoded reads the body of an answer without its content coding.
+// decoded reads the body of an answer and removes its content coding.
 func decoded(resp *http.Response) ([]byte, error) {
 	in, err := fetch.Decode(strings.Join(resp.Header["Content-Encoding"], ","), resp.Body)
 	if err != nil {
@@ -146,24 +146,24 @@ func decoded(resp *http.Response) ([]byte, error) {
 	defer in.Close()
 	body, err := io.ReadAll(io.LimitReader(in, maxBody+1))
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) && len(body) > 0: // the crawl has kept the beginning of it
+	case errors.Is(err, io.ErrUnexpectedEOF) && len(body) > 0: // the body was cut, and the archive has its beginning
 	case err != nil:
 		return nil, err
 	}
 	return body, nil
 }
 
-// archivePath is the path of a WARC file.
+// archivePath matches the path of a WARC file. Its group is the name of the file.
 var archivePath = regexp.MustCompile(`\S*[/\\](\S+\.warc)`)
 
-// placed returns an error of a record with its file. Directories are left out, because the error
-// becomes part of the export.
+// placed adds the name of its WARC file to an error about a record. It removes directories from
+// the error, because the error becomes a part of the export.
 func (b *bodies) placed(path string, err error) error {
 	var bad *warc.Error
 	var file *fs.PathError
 	missing, purged := errors.As(err, new(*store.MissingAnswerError)), errors.Is(err, store.ErrPurged)
 	switch {
-	case (missing || purged) && !b.past.Remembers(): // an earlier crawl may say that it was purged there
+	case (missing || purged) && !b.past.Remembers(): // without an index it is not known whether an earlier crawl has purged the answer
 		return errors.New("the body is in another record, and the crawl has no index.cdxj to find it by: crawl index makes that")
 	case purged:
 		return errors.New("the body was purged")
@@ -177,7 +177,8 @@ func (b *bodies) placed(path string, err error) error {
 	return errors.New(b.withoutParents(err))
 }
 
-// withoutParents returns the text of an error without the directories that crawls are in.
+// withoutParents returns the text of an error without the paths of the directories in which
+// crawls are.
 func (b *bodies) withoutParents(err error) string {
 	return b.parents().ReplaceAllString(err.Error(), "$1")
 }

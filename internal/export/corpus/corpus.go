@@ -3,22 +3,22 @@
 //
 //	rows of package export -> signals -> body from the archive -> content -> near-duplicates -> writer
 //
-// The rows come in the order of package export, and the documents keep this order. Bodies are
-// read and converted by several goroutines at once. The bodies in memory, with the trees that
-// are built of them, have a common budget of memory, which does not grow with the crawl.
+// The documents have the order of the rows of package export. Bodies are read and converted by
+// several goroutines at once. A budget limits the memory for the bodies and the trees that are
+// built from them, for any size of the crawl.
 //
-// # Whose pages are left out
+// # Which pages are left out
 //
-// If [Options].Purpose is set, a page whose owner refuses that purpose is not a document, and is
-// passed to [Options].Refused. The statements are those that the crawl has recorded. A license
-// that a site or a page names and that the crawl has not read counts as a refusal, as in the
-// crawl itself.
+// If [Options].Purpose is set, a page whose owner refuses that purpose is not a document, and
+// is passed to [Options].Refused. The statements are those that the crawl has recorded. A
+// license that a site or a page names and that the crawl has not read counts as a refusal, as
+// it does in the crawl itself.
 //
 // # Reading the source
 //
 // corpus.go turns rows into documents, and signals.go leaves out what is refused. body.go reads
 // the archive. near.go finds near-duplicates. lines.go, wet.go and tree.go write, and names.go
-// has the names of the files of a tree.
+// makes the names of the files of a tree.
 package corpus
 
 import (
@@ -38,48 +38,49 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Options say which documents there are, and what they have.
+// Options say which pages become documents, and what the documents have.
 type Options struct {
-	Whole    bool // the content of whole pages instead of their main content
-	Markdown bool // Document.Markdown instead of Document.Text
-	Near     bool // Document.Near
+	Whole    bool // take the content of whole pages instead of their main content
+	Markdown bool // set Document.Markdown instead of Document.Text
+	Near     bool // find near-duplicates, and set Document.Near
 
-	// Purpose is what the documents are for. If it is empty, no page is left out.
+	// Purpose is the purpose for which the documents are exported. Pages whose owners refuse it
+	// are left out. If it is empty, no page is left out.
 	Purpose robots.Purpose
-	// Declared are the purposes that the runs of the crawl have declared, at least one; an empty
-	// one was not declared. A run has only read the licenses of sites if its purpose needs them.
+	// Declared has the purposes of all runs of the crawl, at least one. "" stands for a run
+	// without a declared purpose. A run reads the licenses of sites only if its purpose needs
+	// them.
 	Declared []robots.Purpose
 	// Refused is called for each page that is left out, in the order of the rows. If it returns
-	// an error, Documents ends with that error. It may be nil.
+	// an error, Documents ends with that error. If it is nil, it is not called.
 	Refused func(*Refusal) error
 }
 
-// A Document is a page with its content. The columns of the row include the statements of the
-// owner about use.
+// A Document is a page with its content. Its row has the owner's statements about use.
 type Document struct {
 	*export.Row
-	Language string `json:"language,omitempty"`          // as the page declares it: the lang attribute, else Content-Language
-	Main     bool   `json:"main_content"`                // the content is the main content, and not that of the whole page
-	Near     string `json:"near_duplicate_of,omitempty"` // URL of the first page with nearly the same text; empty for that page
-	Error    string `json:"error,omitempty"`             // why there is no content, or only the text of the whole page
-	File     string `json:"file,omitempty"`              // path in a tree of files, with slashes
+	Language string `json:"language,omitempty"`          // language that the page declares: the lang attribute, or else Content-Language
+	Main     bool   `json:"main_content"`                // Text or Markdown has only the main content, and not the whole page
+	Near     string `json:"near_duplicate_of,omitempty"` // URL of the first page with nearly the same text; empty: there is no earlier one
+	Error    string `json:"error,omitempty"`             // why there is no content, or why it is only the text of the whole page
+	File     string `json:"file,omitempty"`              // path of the document's file in a tree, with slashes
 	Text     string `json:"text,omitempty"`
 	Markdown string `json:"markdown,omitempty"`
 }
 
-// budget is the memory for documents that are being converted, in bytes, and perByte the memory
-// that a byte of a page may need: for the page, its tree, and copies of both.
+// budget is the memory for documents that are being converted, in bytes. perByte is how much
+// memory one byte of a page may need: for the page, its tree, and copies of both.
 const (
 	budget  = 48 << 20
 	perByte = 24
-	least   = 256 << 10 // for the smallest page
+	least   = 256 << 10 // memory that the smallest page needs
 )
 
-// Documents returns the pages of a crawl with their content: all answers with a 2xx status that
-// are HTML or plain text, except those that the crawl has not kept as pages. If a body cannot be
-// read, the document has an Error. Documents ends at the first other error.
+// Documents yields the pages of a crawl with their content: all answers with a 2xx status that
+// are HTML or plain text, except those that the crawl has not stored as pages. If a body cannot
+// be read, its document has an Error. Documents ends at the first other error.
 //
-// Source.Damaged is called from another goroutine. rows must be those of source.
+// rows must be the rows of source. Source.Damaged is called from another goroutine.
 func Documents(ctx context.Context, source *export.Source, rows iter.Seq2[*export.Row, error], o Options) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		asked := ctx
@@ -87,9 +88,9 @@ func Documents(ctx context.Context, source *export.Source, rows iter.Seq2[*expor
 		defer stop()
 		w := &work{o: o, bodies: newBodies(source), room: semaphore.NewWeighted(budget), begun: make(chan *job), queue: make(chan *job, 64)}
 		group, ctx := errgroup.WithContext(ctx)
-		group.Go(func() error { return w.read(ctx, rows) }) // ends with the rows, or with ctx
+		group.Go(func() error { return w.read(ctx, rows) }) // the goroutine ends after the last row, or with ctx
 		for range runtime.GOMAXPROCS(0) {
-			group.Go(func() error { return w.convert(ctx) }) // ends when read closes w.begun
+			group.Go(func() error { return w.convert(ctx) }) // the goroutine ends when read closes w.begun
 		}
 		near := newNear()
 		more := true
@@ -104,7 +105,7 @@ func Documents(ctx context.Context, source *export.Source, rows iter.Seq2[*expor
 			}
 		}
 		err := group.Wait()
-		if err == nil { // the last pages may not have been converted
+		if err == nil { // check ctx, because the last pages may not have been converted
 			err = asked.Err()
 		}
 		if err != nil && more {
@@ -118,26 +119,26 @@ type work struct {
 	o      Options
 	bodies *bodies
 	room   *semaphore.Weighted
-	begun  chan *job // jobs for the goroutines that convert
-	queue  chan *job // the same jobs, in the order of the rows
+	begun  chan *job // jobs for the goroutines that convert pages
+	queue  chan *job // the same jobs in the order of the rows, for the goroutine that yields documents
 }
 
-// A job is a row that becomes a document or a refusal.
+// A job is a row that becomes a document or a Refusal.
 type job struct {
 	row    *export.Row
 	room   int64
-	read   bool // begin has set body, header and err
+	read   bool // begin has already set body, header and err
 	body   []byte
 	header http.Header
 	err    error
-	done   chan struct{} // closed when the fields below are set
+	done   chan struct{} // closed when the next fields are set
 	doc    *Document
-	by     string // the statement that refuses the purpose; begin may have set it
-	shape  uint64 // of the text, see near
+	by     string // the statement that refuses the purpose; empty: none; begin may set it already
+	shape  uint64 // SimHash of the text, see shapeOf
 	words  int
 }
 
-// read makes a job of each row that is a page.
+// read makes a job of each row that is a page, in the order of the rows.
 func (w *work) read(ctx context.Context, rows iter.Seq2[*export.Row, error]) error {
 	defer close(w.queue)
 	defer close(w.begun)
@@ -167,8 +168,8 @@ func (w *work) read(ctx context.Context, rows iter.Seq2[*export.Row, error]) err
 	return nil
 }
 
-// isPage reports whether a row is a page whose content is exported, or one that the crawl has
-// not kept because its owner refuses.
+// isPage reports whether a row is a page whose content is exported, or a page that the crawl
+// has not stored because its owner refuses.
 func isPage(row *export.Row) bool {
 	switch {
 	case row.Fate == export.Refused:
@@ -179,8 +180,8 @@ func isPage(row *export.Row) bool {
 	return extract.IsHTML(row.Type) || row.Type == "text/plain" || row.Type == "text/markdown"
 }
 
-// begin makes the job of a row. If only the body itself shows how much memory its conversion
-// needs, begin reads the body.
+// begin makes the job of a row. If the memory for the conversion can only be known from the
+// body itself, begin reads the body.
 func (w *work) begin(row *export.Row) *job {
 	j := &job{row: row, done: make(chan struct{}), room: least, by: refusedBy(row, w.o.Purpose)}
 	if j.by != "" {
@@ -195,10 +196,10 @@ func (w *work) begin(row *export.Row) *job {
 	return j
 }
 
-// roomOf returns the memory that the conversion of a page of size bytes may need.
+// roomOf returns the memory, in bytes, that the conversion of a page of size bytes may need.
 func roomOf(size int64) int64 { return min(max(least, size*perByte), budget) }
 
-// convert converts the pages of jobs until there are no more.
+// convert converts the pages of jobs until begun is closed.
 func (w *work) convert(ctx context.Context) error {
 	for j := range w.begun {
 		if ctx.Err() == nil {
@@ -209,7 +210,7 @@ func (w *work) convert(ctx context.Context) error {
 	return nil
 }
 
-// do sets the result of a job.
+// do reads and converts the page of a job, and sets the job's result.
 func (w *work) do(j *job) {
 	if j.by != "" {
 		return
@@ -273,7 +274,8 @@ func languageOf(header http.Header) string {
 	return said[0]
 }
 
-// deliver yields the document of a job, or tells its refusal. It reports whether to go on.
+// deliver yields the document of a job, or passes its Refusal to Options.Refused. It returns
+// false if Documents must end.
 func (w *work) deliver(j *job, near *near, yield func(*Document, error) bool) bool {
 	switch {
 	case j.by != "":
@@ -285,7 +287,7 @@ func (w *work) deliver(j *job, near *near, yield func(*Document, error) bool) bo
 			return false
 		}
 		return true
-	case j.doc == nil: // ctx has ended
+	case j.doc == nil: // there is no document, because ctx has ended
 		return true
 	}
 	if w.o.Near && j.doc.Error == "" {

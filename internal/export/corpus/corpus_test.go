@@ -24,13 +24,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A stored is an answer in an archive.
+// A stored is an answer of a test archive.
 type stored struct {
 	url    string
 	status int
 	header http.Header
 	body   []byte
-	wire   []byte // the body in its content coding; nil: body
+	wire   []byte // the body with its content coding; nil: it is the same as body
 }
 
 func htmlPage(url, body string) stored {
@@ -39,8 +39,8 @@ func htmlPage(url, body string) stored {
 
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// crawlOf makes the directory of a crawl with these answers, each also as a page. The result has
-// the offset of each answer in the archive, which is not compressed.
+// crawlOf makes the directory of a crawl with these answers, and with a page for each. offsets
+// are the positions of the answers in the archive, which is not compressed.
 func crawlOf(t testing.TB, answers iter.Seq[stored]) (dir string, offsets []int64) {
 	t.Helper()
 	dir = t.TempDir()
@@ -95,7 +95,7 @@ func seq(all ...stored) iter.Seq[stored] {
 	}
 }
 
-// documents returns the documents of a crawl by URL, and the number of damages.
+// documents returns the documents of a crawl by URL, and the number of calls of Source.Damaged.
 func documents(t *testing.T, dir string, o corpus.Options) (docs map[string]*corpus.Document, damages int) {
 	t.Helper()
 	s, err := export.Open(dir)
@@ -163,7 +163,7 @@ func TestContentOfEachKindOfAnswer(t *testing.T) {
 	}
 }
 
-// A page that cannot be converted has a document that says why, and all others are exported.
+// If a page cannot be converted, its document has an Error. All other pages are exported.
 func TestBadPagesSayWhy(t *testing.T) {
 	t.Parallel()
 	dir, offsets := crawlOf(t, seq(
@@ -193,7 +193,7 @@ func TestBadPagesSayWhy(t *testing.T) {
 	}
 	for _, c := range []struct {
 		page, err string
-		text      int // least length
+		text      int // least length of the text
 	}{
 		{"a", "", 5}, {"z", "", 4}, {"soup", "", 1}, {"binary", "no text: the body is application/pdf", 0}, {"deep", "cannot be parsed", 5},
 		{"large", "bytes", 16 << 20 / 11 * 10}, {"toolarge", "at most", 0}, {"notgzip", "", 0}, {"coding", "compress", 0}, {"spoiled", "a-00000.warc at byte", 0},
@@ -211,8 +211,8 @@ func TestBadPagesSayWhy(t *testing.T) {
 	}
 }
 
-// The text of a record that repeats an earlier answer is the text of that answer: with the same
-// bytes, and after a 304.
+// The document of a repeated answer has the text of the earlier answer: if the same bytes came
+// again, and after a 304.
 func TestARepeatedAnswerHasItsText(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "a directory")
@@ -258,7 +258,7 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// As in pages.jsonl, where a 304 has the status of the earlier answer.
+	// In pages.jsonl a 304 has the status of the earlier answer. Here it must have the same.
 	s, err := export.Open(second)
 	if err != nil {
 		t.Fatal(err)
@@ -313,12 +313,13 @@ func TestARepeatedAnswerHasItsText(t *testing.T) {
 	if err := os.Rename(filepath.Join(first, "warc"), moved); err != nil {
 		t.Fatal(err)
 	}
-	fails(filepath.Join(first, "none"), ".warc.gz") // the record is in the index, and its file is missing
+	fails(filepath.Join(first, "none"), ".warc.gz") // the index has the record, but the file is missing
 	fails(first, "an earlier crawl that is missing")
 	fails(filepath.Join(second, store.IndexFile), "crawl index makes that")
 }
 
-// Documents ends soon, and without a goroutine that is left, in whichever way it is left.
+// Documents ends soon and leaves no goroutine, whether it is read to its end, the loop ends
+// early, or ctx ends.
 func TestDocumentsEnds(t *testing.T) {
 	t.Parallel()
 	dir, _ := crawlOf(t, func(yield func(stored) bool) {

@@ -15,9 +15,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// described makes the directory of a crawl without pages.jsonl. Its archive has three pages, each
-// with a metadata record, and the owner of the second refuses search. damage changes the metadata
-// record of the second page.
+// described makes a crawl without pages.jsonl, and returns its directory. The archive has three
+// pages, each with a metadata record. The owner of the second page refuses search. damage
+// changes the metadata record of the second page.
 func described(t *testing.T, damage func(record []byte) []byte) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -53,11 +53,11 @@ func described(t *testing.T, damage func(record []byte) []byte) (dir string) {
 	return dir
 }
 
-// Without pages.jsonl, the statements of the owner are in a metadata record. If that cannot be
-// read, the page is not exported for a purpose. The pages before and after it are.
+// Without pages.jsonl, only the metadata record has the owner's statements. If it cannot be
+// read, the page is not exported for a purpose. The other pages are.
 func TestAPageWhoseStatementsAreDamagedHasNoContent(t *testing.T) {
 	t.Parallel()
-	docs, damages := documents(t, described(t, func(metadata []byte) []byte { // a damaged record before it
+	docs, damages := documents(t, described(t, func(metadata []byte) []byte { // a damaged record comes before the metadata record
 		return append([]byte("WARC/1.1\r\nWARC-Type: request\r\nWARC-Date: none\r\nContent-Length: 0\r\n\r\n\r\n\r\n"), metadata...)
 	}), corpus.Options{Purpose: robots.PurposeArchive, Declared: []robots.Purpose{robots.PurposeArchive}})
 	if b := docs["http://a.test/b"]; damages != 1 || len(docs) != 3 || b == nil || b.Text != "page b" {
@@ -101,7 +101,7 @@ func TestAPageWhoseStatementsAreDamagedHasNoContent(t *testing.T) {
 	}
 }
 
-// A page is refused also if pages.jsonl does not say by which statement.
+// A page with a refusal is left out, even if pages.jsonl does not have the owner's statement.
 func TestARefusalWithoutAStatement(t *testing.T) {
 	t.Parallel()
 	dir, _ := crawlOf(t, seq(htmlPage("http://a.test/a", "<p>a")))

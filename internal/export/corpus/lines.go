@@ -10,8 +10,8 @@ import (
 
 const bufferSize = 64 << 10
 
-// WriteLines writes an object for each document, one per line, in UTF-8. It returns the number
-// of documents.
+// WriteLines writes each document as a JSON object on a line of its own, in UTF-8. It returns
+// the number of documents.
 func WriteLines(w io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
 	enc := json.NewEncoder(out)
@@ -29,7 +29,8 @@ func WriteLines(w io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
 	return n, out.Flush()
 }
 
-// CheckLines reads the output of WriteLines and returns the number of documents.
+// CheckLines reads the output of WriteLines and returns the number of documents. The error has
+// the number of the first invalid line.
 func CheckLines(r io.Reader) (n int64, err error) {
 	dec := json.NewDecoder(bufio.NewReaderSize(r, bufferSize))
 	dec.DisallowUnknownFields()

@@ -10,20 +10,21 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// The limits of the names of files, in bytes. Windows allows 260 characters for a whole path.
+// The limits of the names of files, in bytes. They are low, because Windows allows only 260
+// characters for a whole path.
 const (
-	maxName = 80  // of one element
-	maxPath = 180 // of all elements together
+	maxName = 80  // longest element of a path
+	maxPath = 180 // longest path, without the tree's directory
 )
 
-// A names gives each document a file of its own.
-type names struct{ taken map[uint64]bool } // hashes of paths in lower case, about 16 bytes each
+// A names makes the paths of the documents' files. No two documents get the same path.
+type names struct{ taken map[uint64]bool } // hashes of the paths that are in use, in lower case; about 16 bytes each
 
 // of returns the path of the file of a row, with slashes: the snapshot of a series, the host,
 // and the elements of the path of the URL. The file has the name of the page and the extension
-// .md. If the path ends with a slash, the file is index.md. If a character or the length of the
-// name is changed, or another page has the name, a hash of the URL is added. Two names that
-// differ only in case count as the same, because many file systems ignore case.
+// .md. If the path of the URL ends with a slash, the file is index.md. If a name had to be
+// changed or shortened, or is in use, a hash of the URL is added. Names that differ only in
+// case count as the same, because many file systems ignore case.
 func (n *names) of(r *export.Row) string {
 	if n.taken == nil {
 		n.taken = map[uint64]bool{}
@@ -41,7 +42,7 @@ func (n *names) of(r *export.Row) string {
 		var altered bool
 		elements[i], altered = safeName(e)
 		lower := strings.ToLower(elements[i])
-		if 0 < i && i < last && strings.HasSuffix(lower, ".md") || i == 0 && lower == IndexFile { // a file may have that name
+		if 0 < i && i < last && strings.HasSuffix(lower, ".md") || i == 0 && lower == IndexFile { // add a hash to the file's name, because a directory of the tree may have the same name
 			elements[i], altered = elements[i]+"_", true
 		}
 		changed = changed || altered
@@ -74,7 +75,7 @@ func (n *names) of(r *export.Row) string {
 	}
 }
 
-// take takes a name, if it is free.
+// take marks a name as used. It returns false if the name was in use.
 func (n *names) take(name string) bool {
 	key := xxh3.HashString(strings.ToLower(name))
 	if n.taken[key] {
@@ -84,8 +85,8 @@ func (n *names) take(name string) bool {
 	return true
 }
 
-// safeName returns an element of a URL as a name that each file system takes and that means
-// nothing to it, and reports whether that differs.
+// safeName returns an element of a URL as a name that every file system accepts and that has no
+// special meaning. changed reports whether the name differs from the element.
 func safeName(e string) (name string, changed bool) {
 	var b strings.Builder
 	for _, r := range e {
@@ -107,7 +108,7 @@ func safeName(e string) (name string, changed bool) {
 	return name, changed
 }
 
-// isDevice reports whether Windows takes a name for that of a device, with any extension.
+// isDevice reports whether name is the name of a device on Windows, with any extension.
 func isDevice(name string) bool {
 	name, _, _ = strings.Cut(strings.ToUpper(name), ".")
 	switch name {

@@ -9,14 +9,14 @@ import (
 )
 
 // Near-duplicates are found by SimHash: M. Charikar, "Similarity estimation techniques from
-// rounding algorithms" (2002); G. Manku, A. Jain, A. Das Sarma, "Detecting near-duplicates for
-// web crawling" (2007), which finds that two pages are near-duplicates if at most 3 of 64 bits
-// of their hashes differ.
+// rounding algorithms" (2002). Two pages are near-duplicates if at most 3 of the 64 bits of
+// their hashes differ: G. Manku, A. Jain, A. Das Sarma, "Detecting near-duplicates for web
+// crawling" (2007).
 const (
 	maxDistance = 3
-	shingle     = 3       // words of a feature
-	leastWords  = 16      // of a text that is compared; shorter texts are only compared if equal
-	maxFirsts   = 1 << 18 // texts with which others are compared
+	shingle     = 3       // number of words in a feature
+	leastWords  = 16      // a text with fewer words is a near-duplicate only of an equal text
+	maxFirsts   = 1 << 18 // number of texts with which later texts are compared
 )
 
 // shapeOf returns the SimHash of a text, and the number of its words. The features are all
@@ -39,7 +39,7 @@ func shapeOf(text string) (shape uint64, words int) {
 			counts[i] += int32(h>>i&1)*2 - 1
 		}
 	}
-	if words < shingle { // the text is its own feature
+	if words < shingle { // the text is so short that it is its only feature
 		return xxh3.HashString(strings.ToLower(strings.Join(strings.Fields(text), " "))), words
 	}
 	for i, n := range counts {
@@ -50,11 +50,12 @@ func shapeOf(text string) (shape uint64, words int) {
 	return shape, words
 }
 
-// A near finds the first text that is nearly the same as a text, among the first maxFirsts
-// texts that are no near-duplicates. It needs some 40 bytes for each of them, and its URL.
+// A near finds the first text that is nearly the same as a given text. It compares the text
+// with the first maxFirsts texts that were no near-duplicates. Each of these needs some 40
+// bytes and its URL.
 type near struct {
 	firsts []first
-	blocks [4]map[uint16][]int32 // by 16 bits of the hash: of four blocks, at most three differ in 3 bits
+	blocks [4]map[uint16][]int32 // texts by 16 bits of their hash; if two hashes differ in 3 bits, at least one of the four blocks is equal
 }
 
 type first struct {
@@ -71,8 +72,8 @@ func newNear() *near {
 	return n
 }
 
-// of returns the URL of the first text that is nearly the same as a text. If there is no such text,
-// it returns "", and the text is a first itself.
+// of returns the URL of the first text that is nearly the same. If no text is, it returns ""
+// and adds the text to those with which later texts are compared.
 func (n *near) of(shape uint64, words int, url string) string {
 	if words == 0 {
 		return ""
@@ -99,7 +100,7 @@ func (n *near) of(shape uint64, words int, url string) string {
 	return ""
 }
 
-// like reports whether a text with the given hash and number of words is a near-duplicate.
+// like reports whether a text with the given hash and number of words is a near-duplicate of f.
 func (f *first) like(shape uint64, words int) bool {
 	distance := bits.OnesCount64(f.shape ^ shape)
 	return distance == 0 || distance <= maxDistance && words >= leastWords && f.words >= leastWords

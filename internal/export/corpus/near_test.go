@@ -22,12 +22,12 @@ func TestTheDistanceOfTextsIsTheAngleBetweenThem(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, c := range []struct {
-		changed   int // of 1000 words; each word is in three features
+		changed   int // number of changed words in 1000; each word is in three features
 		low, high float64
 	}{
 		{0, 0, 0},
-		{1, 0.2, 2},     // cosine 997/1000: 1.6 bits
-		{100, 14, 16.5}, // 0.73 of the features are common: cosine 0.73, 15.3 bits
+		{1, 0.2, 2},     // the cosine is 997/1000, which gives 1.6 bits
+		{100, 14, 16.5}, // 0.73 of the features are common, so the cosine is 0.73, which gives 15.3 bits
 		{1000, 30, 34},
 	} {
 		sum := 0

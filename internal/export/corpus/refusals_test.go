@@ -21,11 +21,11 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A source is a place where an owner refuses uses of the page /p. The page /free of the same site
-// has no such statement, unless the statement is about the whole site.
+// A source is a place in which an owner refuses uses of the page /p. The page /free of the same
+// site has no such statement, unless whole is set.
 type source struct {
 	name  string
-	uses  []robots.Use // which are refused
+	uses  []robots.Use // the uses that the owner refuses
 	whole bool         // the statement is about all pages of the site
 	put   func(s *crawltest.Site)
 }
@@ -86,7 +86,7 @@ var sources = []source{
 	{"nothing", nil, false, inPage("")},
 }
 
-// crawled crawls a site for each source with the given purpose.
+// crawled crawls one site for each source, with the given purpose, and returns the directory.
 func crawled(t *testing.T, purpose robots.Purpose) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "a.crawl")
@@ -114,7 +114,7 @@ func crawled(t *testing.T, purpose robots.Purpose) (dir string) {
 	return dir
 }
 
-// exported returns the URLs of the pages in an export.
+// exported returns the URLs of the pages in an export with the given format.
 func exported(t *testing.T, dir, format string, o corpus.Options) (urls []string) {
 	t.Helper()
 	s, err := export.Open(dir)
@@ -175,8 +175,8 @@ func exported(t *testing.T, dir, format string, o corpus.Options) (urls []string
 	return urls
 }
 
-// No page whose owner refuses a purpose is in an export for that purpose: each source of a
-// statement, each purpose, and each format. The crawl had another purpose, or none.
+// For each source, each purpose and each format: no page whose owner refuses a purpose is in an
+// export for that purpose, even if the crawl had another purpose or none.
 func TestNoPageWhoseOwnerRefusesIsExported(t *testing.T) {
 	t.Parallel()
 	crawls := map[robots.Purpose]string{"": crawled(t, ""), robots.PurposeResearch: crawled(t, robots.PurposeResearch)}
@@ -184,7 +184,7 @@ func TestNoPageWhoseOwnerRefusesIsExported(t *testing.T) {
 	for _, purpose := range robots.Purposes() {
 		declared := robots.Purpose("")
 		if slices.Contains(purpose.Uses(), robots.UseTDM) {
-			declared = robots.PurposeResearch // tdmrep.json is only requested if the crawl mines
+			declared = robots.PurposeResearch // tdmrep.json is requested only by crawls with this purpose
 		}
 		for _, format := range []string{"text", "markdown", "tree", "wet"} {
 			var refused []string
@@ -200,10 +200,10 @@ func TestNoPageWhoseOwnerRefusesIsExported(t *testing.T) {
 			})
 			for i, s := range sources {
 				refuses := slices.ContainsFunc(purpose.Uses(), func(u robots.Use) bool { return slices.Contains(s.uses, u) })
-				mines := declared == robots.PurposeResearch && slices.Contains(s.uses, robots.UseTDM) // the crawl has left out the page itself
+				mines := declared == robots.PurposeResearch && slices.Contains(s.uses, robots.UseTDM) // the crawl itself has left out the page
 				for _, page := range []string{"p", "free"} {
 					url := fmt.Sprintf("http://s%d.example/%s", i, page)
-					// A license that was not read is about the whole site.
+					// A license that was not read applies to the whole site.
 					unread := declared == "" && s.name == "License in robots.txt" && len(purpose.Uses()) > 0
 					want := page == "p" && (refuses || mines) || page == "free" && (refuses && s.whole || unread)
 					if is := !slices.Contains(got, url); is != want {

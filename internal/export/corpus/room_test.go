@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Without pages.jsonl, the size of a body is known when the body was read: a small record may have
-// a large body. So the budget of memory holds for such crawls, too.
+// Without pages.jsonl, the size of a body is only known after reading it, because a small
+// record may have a large body. The memory budget must hold for such crawls, too.
 func TestTheRoomOfAPageIsThatOfItsBody(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20

@@ -13,12 +13,12 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Refusal is a page that was left out because its owner refuses the purpose.
+// A Refusal is a page that was left out because its owner refuses Options.Purpose.
 type Refusal struct {
 	URL     string    `json:"url"`
-	Time    time.Time `json:"time"` // when it was requested
+	Time    time.Time `json:"time"` // when the page was requested
 	Refused string    `json:"refused"`
-	Usage   string    `json:"usage,omitempty"` // all statements about uses
+	Usage   string    `json:"usage,omitempty"` // all statements of the owner about uses
 	License string    `json:"license,omitempty"`
 }
 
@@ -26,10 +26,11 @@ func refusal(r *export.Row, by string) *Refusal {
 	return &Refusal{URL: r.URL, Time: r.Time, Refused: by, Usage: r.Usage, License: r.License}
 }
 
-// refusedBy returns the statement in a row that refuses a purpose, or "".
+// refusedBy returns the statement in a row that refuses the purpose p, or "" if no statement
+// does.
 func refusedBy(r *export.Row, p robots.Purpose) string {
 	if r.Fate == export.Refused {
-		return r.Refused // there is no body of it
+		return r.Refused // the crawl has not stored the body
 	}
 	for _, use := range p.Uses() {
 		granted := map[robots.Use]*bool{
@@ -43,7 +44,8 @@ func refusedBy(r *export.Row, p robots.Purpose) string {
 	return ""
 }
 
-// statementAbout returns the statement about a use in a list as in Row.Usage.
+// statementAbout returns the statement about a use from a list in the form of Row.Usage. It
+// returns "" if the list has none.
 func statementAbout(usage string, use robots.Use) string {
 	_, text, _ := strings.Cut("; "+usage, "; "+string(use)+"=n by ")
 	for _, next := range [...]robots.Use{robots.UseSearch, robots.UseAITrain, robots.UseAIInput, robots.UseTDM, robots.UseArchive} {
@@ -53,8 +55,9 @@ func statementAbout(usage string, use robots.Use) string {
 }
 
 // unread returns a text about a license that the site or the page names and that the crawl has
-// not read, or "". The terms of such a license are unknown, and count as permitting nothing. In a
-// crawl with the same purpose, the crawl itself has judged the page.
+// not read. The terms of such a license are not known, so it counts as a refusal. unread
+// returns "" if there is no such license, or if the crawl had the same purpose, because it has
+// then judged the page itself.
 func (w *work) unread(r *export.Row, body []byte, header http.Header, u frontier.URL) string {
 	judged := !slices.ContainsFunc(w.o.Declared, func(p robots.Purpose) bool { return p != w.o.Purpose })
 	if r.License == "" || len(w.o.Purpose.Uses()) == 0 || judged {

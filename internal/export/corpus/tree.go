@@ -18,11 +18,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// IndexFile is the name of the file in a tree that has the documents without their content, and
-// their files, as JSON lines.
+// IndexFile is the name of a file at the top of a tree. It has the documents without their
+// content, and the paths of their files, as JSON lines.
 const IndexFile = "index.jsonl"
 
-// A frontMatter is what precedes the Markdown of a file, in YAML.
+// A frontMatter is the YAML at the beginning of a Markdown file.
 type frontMatter struct {
 	Title    string   `yaml:"title,omitempty"`
 	URL      string   `yaml:"url"`
@@ -37,14 +37,14 @@ type frontMatter struct {
 	Error    string   `yaml:"error,omitempty"`
 }
 
-// WriteTree makes the directory dir with a file for each document, in directories that mirror
-// the site, and IndexFile. If dir exists, the error wraps fs.ErrExist, unless replace is set and
-// IsTree reports true: then the new directory replaces the old one. All bytes of the files are
-// also written to count. WriteTree returns the number of documents, also of those without
-// content, which have no file.
+// WriteTree makes the directory dir with IndexFile and a file for each document, in directories
+// like those of the site. If dir exists, the error wraps fs.ErrExist. But if replace is set and
+// IsTree reports true, the new directory replaces dir. All bytes of the files are also written
+// to count. WriteTree returns the number of documents, including those without content, which
+// have no file.
 //
-// The caller must call end once, unless there is an error: end(true) gives the directory its
-// name, end(false) removes it.
+// Unless there is an error, the caller must call end once: end(true) renames the directory to
+// dir, end(false) removes it.
 func WriteTree(dir string, replace bool, count io.Writer, docs iter.Seq2[*Document, error]) (n int64, end func(keep bool) error, err error) {
 	dir = filepath.Clean(dir)
 	if err := mayMake(dir, replace); err != nil {
@@ -76,14 +76,15 @@ func WriteTree(dir string, replace bool, count io.Writer, docs iter.Seq2[*Docume
 // mayMake returns an error if the directory dir exists and must not be replaced.
 func mayMake(dir string, replace bool) error {
 	if _, err := os.Lstat(dir); err != nil || replace && IsTree(dir) {
-		return nil // if dir cannot be read, making it reports the error
+		return nil // report nothing, because making dir reports the error
 	}
 	return &fs.PathError{Op: "make", Path: dir, Err: fs.ErrExist}
 }
 
-// IsTree reports whether dir looks like a directory that WriteTree has made: it has an IndexFile
-// and, at the same level, only directories that can be those of hosts. A user may have added other
-// files, or a directory such as .git: a new tree would destroy them.
+// IsTree reports whether dir looks like a directory that WriteTree has made: it has an
+// IndexFile and, at the same level, only directories with names of hosts. If a user has added
+// other files, or a directory such as .git, IsTree returns false, so that they are not
+// destroyed.
 func IsTree(dir string) bool {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return false
@@ -101,8 +102,8 @@ func IsTree(dir string) bool {
 	return found && err == nil
 }
 
-// rename gives the directory whole the name dir. A directory that has this name already gets the
-// name old, and its own name again if there is an error.
+// rename renames the directory whole to dir. If dir exists, it is first renamed to old; if
+// there is an error later, it is renamed back.
 func rename(whole, dir, old string, replace bool) error {
 	if err := mayMake(dir, replace); err != nil {
 		return err
@@ -118,7 +119,7 @@ func rename(whole, dir, old string, replace bool) error {
 	return err
 }
 
-// writeTree makes the directory dir.
+// writeTree makes the directory dir with all files of a tree.
 func writeTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return 0, err
@@ -132,12 +133,12 @@ func writeTree(dir string, count io.Writer, docs iter.Seq2[*Document, error]) (i
 	return n, errors.Join(err, root.Close())
 }
 
-// A tree is a directory that is being written.
+// A tree is a directory of Markdown files that is being written.
 type tree struct {
-	root  *os.Root // no name can lead outside of it
+	root  *os.Root // opened with os.OpenRoot, so that no name can lead outside of the directory
 	names names
 	count io.Writer
-	made  string // the directory that was made last
+	made  string // path of the directory that was made last
 }
 
 func (t *tree) write(docs iter.Seq2[*Document, error]) (n int64, err error) {
@@ -166,7 +167,8 @@ func (t *tree) write(docs iter.Seq2[*Document, error]) (n int64, err error) {
 	return n, out.Flush()
 }
 
-// document writes the file of a document, unless that has no content, and sets File.
+// document writes the file of a document and sets d.File. It does nothing if the document has
+// no content.
 func (t *tree) document(d *Document) error {
 	if d.Markdown == "" {
 		return nil

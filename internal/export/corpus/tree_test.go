@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export/corpus"
 )
 
-// A tree replaces a tree, and nothing else: a user may have added files, or a repository. If the
-// new tree cannot get its name, the old one gets it back.
+// WriteTree replaces a tree, and no directory to which a user has added files or a repository.
+// If the new tree cannot be renamed, the old one gets its name back.
 func TestATreeReplacesOnlyATree(t *testing.T) {
 	t.Parallel()
 	var none iter.Seq2[*corpus.Document, error] = func(func(*corpus.Document, error) bool) {}
@@ -30,7 +30,7 @@ func TestATreeReplacesOnlyATree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, "a.test"), 0o755); err != nil { // of a host
+	if err := os.Mkdir(filepath.Join(dir, "a.test"), 0o755); err != nil { // looks like the directory of a host
 		t.Fatal(err)
 	}
 	for name, add := range map[string]func(path string) error{

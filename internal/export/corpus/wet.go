@@ -13,19 +13,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A WET says what the first record of a WET file has.
+// A WET has the values for the first record of a WET file.
 type WET struct {
-	Name     string // of the file
-	Crawl    string // the name of the crawl
+	Name     string // name of the file
+	Crawl    string // name of the crawl
 	Software string
-	Date     time.Time // when the file is made
+	Date     time.Time // when the file was made
 }
 
-// Write writes a WARC file with a conversion record for each document that has text, as in the
-// WET files of Common Crawl, compressed with gzip record by record. If something is known of a
-// document beside its text, a metadata record follows: the statements of its owner about use,
-// its language, and the first page with nearly the same text. Write returns the number of
-// conversion records.
+// Write writes a WARC file with a conversion record for each document that has text, like the
+// WET files of Common Crawl. Each record is compressed with gzip. A metadata record follows if
+// more is known about a document: the owner's statements about use, the language, and the first
+// page with nearly the same text. Write returns the number of conversion records.
 func (f WET) Write(w io.Writer, docs iter.Seq2[*Document, error]) (int64, error) {
 	out := bufio.NewWriterSize(w, bufferSize)
 	enc, err := warc.NewEncoder(warc.Options{})
@@ -59,8 +58,8 @@ func (f WET) Write(w io.Writer, docs iter.Seq2[*Document, error]) (int64, error)
 	return n, out.Flush()
 }
 
-// fields returns the fields of the metadata record of a document, or nil. The names are those
-// of the metadata records of a crawl.
+// fields returns the fields of the metadata record of a document, or nil if there are none.
+// They have the same names as in the archive of a crawl.
 func (d *Document) fields() (fields []warc.Field) {
 	add := func(name string, values ...string) {
 		for _, v := range values {
@@ -77,7 +76,8 @@ func (d *Document) fields() (fields []warc.Field) {
 	return fields
 }
 
-// printable removes the control characters that a field of a WARC record cannot have.
+// printable returns r, or -1 if r is a control character, which a field of a WARC record cannot
+// have.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return -1
@@ -85,7 +85,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// CheckWET reads a WET file and returns the number of its conversion records.
+// CheckWET reads a WET file and returns the number of its conversion records. It fails at the
+// first invalid record.
 func CheckWET(r io.Reader) (n int64, err error) {
 	in := warc.NewReader(r)
 	for {

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/export/parquet"
 )
 
-// rowsOf returns n rows in order.
+// rowsOf yields n rows in order.
 func rowsOf(n int) func(func(*export.Row, error) bool) {
 	return func(yield func(*export.Row, error) bool) {
 		for i := range n {
@@ -44,7 +44,8 @@ func written(t *testing.T, rows func(func(*export.Row, error) bool), o parquet.O
 	return f, b.Bytes()
 }
 
-// Rows are written in batches; no row is lost between two batches.
+// Rows are written in batches. Each row is in the file once, for numbers of rows around the
+// size of a batch.
 func TestEachRowIsInTheFileOnce(t *testing.T) {
 	for _, n := range []int{0, 1, 255, 256, 257, 600} {
 		f, raw := written(t, rowsOf(n), parquet.Options{})
@@ -86,7 +87,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("sorted by %+v", order)
 		}
 	}
-	// Only archived rows have a segment.
+	// Only rows with a WARC file have a segment.
 	for file, want := range map[string]any{"": nil, "a.warc.gz": "s"} {
 		_, raw := written(t, func(yield func(*export.Row, error) bool) {
 			yield(&export.Row{SURT: "s", URL: "u:", WARCFile: file, Time: sample.Start}, nil)
@@ -103,7 +104,7 @@ func TestValuesAtTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		row    export.Row
 		column string
-		want   any // nil: an error that contains bad
+		want   any // expected value; nil: Write fails with an error that contains bad
 		bad    string
 	}{
 		{export.Row{Status: 0}, "fetch_status", int32(0), ""},
@@ -172,7 +173,7 @@ func TestValuesAtTheirBounds(t *testing.T) {
 
 var errFull = errors.New("disk full")
 
-// little is a writer that takes left bytes, and then fails.
+// A little is a writer that accepts left bytes, and then fails.
 type little struct{ left int }
 
 func (l *little) Write(p []byte) (int, error) {
@@ -183,7 +184,8 @@ func (l *little) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A disk that is full at any byte is an error, and so is an error of the rows.
+// If the disk is full, after any number of bytes, Write fails. It also fails with the error of
+// a row.
 func TestADiskThatIsFull(t *testing.T) {
 	_, raw := written(t, rowsOf(600), parquet.Options{GroupRows: 100})
 	for left := 0; left < len(raw); left += 1 + len(raw)/50 {
@@ -192,7 +194,7 @@ func TestADiskThatIsFull(t *testing.T) {
 			t.Errorf("room for %d of %d bytes: %d rows, %v", left, len(raw), n, err)
 		}
 	}
-	// A batch of long rows is more than is buffered.
+	// A batch of long rows is larger than the buffer.
 	random := rand.NewChaCha8([32]byte{1})
 	long := func(yield func(*export.Row, error) bool) {
 		for r := range rowsOf(600) {
@@ -217,7 +219,7 @@ func TestADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// The errors of Check name the row.
+// The errors of Check have the number of the row.
 func TestCheckSaysWhichRow(t *testing.T) {
 	type key struct{ surt, url string }
 	for _, c := range []struct {
@@ -248,13 +250,13 @@ func TestCheckSaysWhichRow(t *testing.T) {
 	}
 }
 
-// The footer says how many rows the file has. Fewer or more rows are an error.
+// The footer of a file has the number of rows. Check fails if the file has fewer or more.
 func TestCheckCountsTheRows(t *testing.T) {
 	_, raw := written(t, rowsOf(600), parquet.Options{GroupRows: 100})
 	for said, bad := range map[int64]string{
 		599: "parquet: 600 rows, but the file says 599", 600: "", 601: "parquet: 600 rows, but the file says 601",
 	} {
-		// The last eight bytes are the length of the footer, and PAR1.
+		// The last eight bytes are the length of the footer and "PAR1".
 		size := int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
 		from := len(raw) - 8 - size
 		var footer format.FileMetaData
@@ -275,7 +277,7 @@ func TestCheckCountsTheRows(t *testing.T) {
 	}
 }
 
-// failing is a file that fails after a number of reads.
+// A failing is a file that fails after a number of reads.
 type failing struct {
 	io.ReaderAt
 	left int
@@ -289,7 +291,8 @@ func (f *failing) ReadAt(p []byte, at int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, at)
 }
 
-// Wherever reading fails, even with a panic, the error names the row that was not read.
+// Reading fails at any point, even with a panic. The error of Check has the number of the row
+// that was not read.
 func TestCheckSaysHowFarItCame(t *testing.T) {
 	_, raw := written(t, rowsOf(300), parquet.Options{GroupRows: 280})
 	broken := errors.New("broken")

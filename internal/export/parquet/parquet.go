@@ -108,13 +108,13 @@ type seriesRecord struct {
 type Options struct {
 	// Segment is the value of warc_segment in each archived row; null if it is empty.
 	Segment string
-	// GroupRows is the number of rows in a row group. Each group is held in memory until it is
-	// complete. 0 means DefaultGroupRows.
+	// GroupRows is the number of rows in a row group. The rows of a group are held in memory
+	// until the group is written. 0 means DefaultGroupRows.
 	GroupRows int
-	// Version of the program, for created_by.
+	// Version is the version of the program, which is written as created_by.
 	Version string
-	// Snapshots adds the column snapshot before all others. Its value is the time when the run
-	// of the row's crawl began.
+	// Snapshots adds the column snapshot before all others. Its value is the time at which the
+	// run of the row's crawl began.
 	Snapshots bool
 }
 
@@ -143,8 +143,7 @@ func Write(w io.Writer, rows iter.Seq2[*export.Row, error], o Options) (n int64,
 	return write(w, rows, o, order, func(_ *export.Row, rec *record) record { return *rec })
 }
 
-// write writes rows of the type T. The last argument makes each of them from a row of package
-// export.
+// write writes rows of the type T. of makes such a row from a row of package export.
 func write[T any](w io.Writer, rows iter.Seq2[*export.Row, error], o Options, order []parquet.SortingColumn, of func(*export.Row, *record) T) (n int64, err error) {
 	out := parquet.NewGenericWriter[T](w,
 		parquet.Compression(&parquet.Snappy),
@@ -264,12 +263,12 @@ func (rec *record) setURL(u frontier.URL) {
 	rec.PrivateSuffix, rec.PrivateDomain = optional(private), below(host, private)
 }
 
-// suffixes returns the public suffixes of a name, without and with the private section of the
-// Public Suffix List. They are "" if the list has no rule for the name.
+// suffixes returns two public suffixes of a host name: registry without, and private with the
+// private section of the Public Suffix List. They are "" if the list has no rule for the name.
 func suffixes(host string) (registry, private string) {
 	suffix, icann := publicsuffix.PublicSuffix(host)
 	if !icann && !strings.Contains(suffix, ".") {
-		return "", "" // only the default rule * matches: the list does not have the name
+		return "", "" // only the default rule * matches, so the list does not have the name
 	}
 	private = suffix
 	for !icann {
@@ -323,7 +322,7 @@ func optional(s string) *string {
 // Check reads a whole file of size bytes that Write has written, and returns the number of
 // rows. The error names the first row that is not in order.
 func Check(r io.ReaderAt, size int64) (n int64, err error) {
-	// The Parquet library panics on some damaged files.
+	// Recover from panics, because the Parquet library panics on some damaged files.
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("parquet: row %d: %v", n+1, v)
@@ -341,7 +340,7 @@ func Check(r io.ReaderAt, size int64) (n int64, err error) {
 	return n, err
 }
 
-// A place is the sort key of a row.
+// A place is the sort key of a row, by which Check compares rows.
 type place struct {
 	snapshot  time.Time
 	surt, url string

@@ -35,7 +35,7 @@ func source(t *testing.T, pages, archive bool) *export.Source {
 	return s
 }
 
-// read returns the rows as a reader sees them that knows only the file.
+// read returns the rows of a file as maps, without any knowledge about the columns.
 func read(t *testing.T, b []byte) (rows []map[string]any) {
 	t.Helper()
 	f, err := pq.OpenFile(bytes.NewReader(b), int64(len(b)))
@@ -82,7 +82,8 @@ func read(t *testing.T, b []byte) (rows []map[string]any) {
 	return rows
 }
 
-// In the file of a series the snapshot column is the first, and the others are the same.
+// The file of a series has the snapshot column before all others, and the same other columns as
+// the file of one crawl.
 func TestTheFileOfASeriesSaysOfWhichCrawlEachRowIs(t *testing.T) {
 	s := export.Series{{Start: sample.Start, Source: source(t, true, true)}, {Start: sample.Start.Add(7 * 24 * time.Hour), Source: source(t, true, false)}}
 	write := func(s export.Series) (*bytes.Reader, int64) {
@@ -132,8 +133,8 @@ func TestTheFileOfASeriesSaysOfWhichCrawlEachRowIs(t *testing.T) {
 	}
 }
 
-// The schema is a promise: the names, types and order of Common Crawl's index, then our own
-// columns. A column may be added at the end.
+// The names, types and order of the columns are promised to users: first those of Common
+// Crawl's index, then our own. A column may be added only at the end.
 func TestSchema(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := parquet.Write(&b, source(t, true, true).Rows(t.Context()), parquet.Options{}); err != nil {
@@ -210,7 +211,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// A row has the same values in the file as in the table.
+// Each row has the same values in the Parquet file as in the table of package export.
 func TestRowsAreThoseOfTheTable(t *testing.T) {
 	for _, c := range []struct{ pages, archive bool }{{true, true}, {true, false}, {false, true}} {
 		s := source(t, c.pages, c.archive)
@@ -270,7 +271,7 @@ func TestRowsAreThoseOfTheTable(t *testing.T) {
 			}
 			for name := range got {
 				if strings.HasPrefix(name, "url_") && want[name] == nil {
-					delete(got, name) // TestURLColumns
+					delete(got, name) // tested by TestURLColumns
 				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -290,8 +291,8 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// The values are those of Common Crawl's documentation of the columns, also for addresses and
-// for names that are not on the Public Suffix List.
+// The columns about the URL have the values of Common Crawl's documentation, also for IP
+// addresses and for names that are not on the Public Suffix List.
 func TestURLColumns(t *testing.T) {
 	type parts map[string]any
 	for url, want := range map[string]parts{
@@ -353,7 +354,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
-// Check must find damage, and never panic.
+// Check finds damage, and never panics.
 func TestCheckFindsDamage(t *testing.T) {
 	var b bytes.Buffer
 	if _, err := parquet.Write(&b, source(t, true, true).Rows(t.Context()), parquet.Options{GroupRows: 4}); err != nil {
@@ -393,7 +394,8 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// Programs that use the crawler as a library do not link Parquet: only the command does.
+// Only the command links the Parquet library. Programs that use the crawler as a library do
+// not.
 func TestLinkedByTheCommandOnly(t *testing.T) {
 	const root = "../../.."
 	var users []string

@@ -1,5 +1,5 @@
-// Package sample makes a small crawl directory with every kind of capture, for tests. Its bytes
-// are always the same.
+// Package sample makes a small crawl directory with every kind of capture, for tests. Each call
+// makes the same bytes.
 package sample
 
 import (
@@ -19,20 +19,20 @@ import (
 // Start is the time of the first request. There is one request per second.
 var Start = time.Date(2030, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
-// A Capture is one answer of the sample.
+// A Capture is one answer of the sample crawl.
 type Capture struct {
 	Page     *store.PageRecord
 	Exchange *warc.Exchange
 }
 
-// WARC is the name of the file. It is not compressed, so that its offsets do not depend on the
-// version of gzip.
+// WARC is the name of the WARC file. The file is not compressed, so that its offsets do not
+// depend on the version of gzip.
 const WARC = "sample-00000.warc"
 
-// textDigest is the text digest of a page.
+// textDigest is the recorded digest of a page's text.
 const textDigest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// Captures returns the answers of the crawl, in its order.
+// Captures returns the answers of the crawl, in the order of the requests.
 func Captures() []Capture {
 	var all []Capture
 	at := Start
@@ -56,7 +56,7 @@ func Captures() []Capture {
 	}
 	html := http.Header{"Content-Type": {"text/HTML; charset=utf-8"}}
 	page := func(x *warc.Exchange, p store.PageRecord) {
-		// The time of a page has nanoseconds, WARC-Date has microseconds.
+		// The time of a page has nanoseconds, but WARC-Date has only microseconds.
 		p.URL, p.Time, p.Robots = x.URL, x.Date.Add(999), robots
 		p.Size = 100
 		p.Digest = "sha1:" + "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -71,14 +71,14 @@ func Captures() []Capture {
 	page(answer("http://www.a.example/old", 301, http.Header{"Location": {"/new"}}, "", "http://www.a.example/", "L"), store.PageRecord{
 		Status: 301, Location: "http://www.a.example/new", Depth: 1, Hops: "L", Via: "http://www.a.example/", Tag: "news",
 	})
-	// Two captures of one URL. After the first one the URL had to be requested again.
+	// Two captures of one URL, because the first answer was a 503 with Retry-After.
 	only(answer("http://www.a.example/new", 503, http.Header{"Content-Type": {"text/html"}, "Retry-After": {"1"}}, "later", "http://www.a.example/old", "LR"))
 	page(answer("http://www.a.example/new", 200, html, "again", "http://www.a.example/old", "LR"), store.PageRecord{
 		Status: 200, Type: "text/html", Charset: "utf-8", Title: "A \"new\" page, with\nlines — and ünïcödé", Depth: 1, Hops: "LR", Via: "http://www.a.example/old", NoIndex: true, NoArchive: true,
 		Body: store.Text(`"body":"not this one"`),
 	})
-	// A redirect that is archived and not followed: the column for its target has the text of
-	// the Location field.
+	// The crawl has archived this redirect but has not followed it. The column for its target
+	// has the text of the Location field.
 	only(answer("http://www.a.example/loop", 302, http.Header{"Location": {"loop?2"}}, "", "http://www.a.example/", "L"))
 	x := answer("http://b.example.co.uk:8080/x?b=2&a=1", 200, http.Header{"Content-Type": {"text/plain"}}, "again", "http://www.a.example/", "L")
 	x.Revisit = &warc.RevisitOf{Profile: warc.IdenticalPayloadDigest, URL: "http://www.a.example/new", Date: Start}
@@ -101,18 +101,18 @@ func Captures() []Capture {
 	page(&warc.Exchange{
 		URL: "ftp://ftp.example/pub/readme", Date: next(), File: &warc.File{Type: "text/plain", Body: []byte("read me")},
 	}, store.PageRecord{Status: 200, Type: "text/plain"})
-	// Pages that are not archived: one that is not text, one on an IP address, and one under a
+	// These pages are not archived: one that is not text, one on an IP address, and one under a
 	// private suffix of the Public Suffix List.
 	for _, url := range []string{"https://foo.github.io/i.png", "http://[2001:db8::1]/", "https://xn--bcher-kva.example/%zz"} {
 		page(&warc.Exchange{URL: url, Date: next()}, store.PageRecord{Status: 404, Type: "image/png", Base64: []byte("body")})
 		all[len(all)-1].Exchange = nil
 	}
-	// An answer to HEAD is not a capture in an index, and not a page of a WACZ.
+	// An answer to HEAD is not a capture in an index, and not a page in a WACZ.
 	x = answer("http://head.zw/", 200, http.Header{"Content-Type": {"text/html"}, "Content-Length": {"1000"}}, "", "http://www.a.example/", "L")
 	x.Head, x.Request.StartLine = true, warc.RequestLine("HEAD", "/")
 	page(x, store.PageRecord{Status: 200, Type: "text/html", Method: "HEAD", Depth: 1, Hops: "L", Via: "http://www.a.example/"})
 	all[len(all)-1].Page.Size, all[len(all)-1].Page.Digest = 0, ""
-	// A page whose owner refuses the purpose of the crawl.
+	// The owner of this page refuses the purpose of the crawl.
 	page(&warc.Exchange{URL: "http://refused.example/", Date: next()}, store.PageRecord{
 		Status: 200, Type: "text/html", Usage: []store.UsageRecord{{Use: "archive", By: "meta robots: noarchive"}}, Refused: "meta robots: noarchive", NoArchive: true,
 	})
@@ -120,7 +120,7 @@ func Captures() []Capture {
 	return all
 }
 
-// Write writes the crawl to dir: pages.jsonl, warc/, or both.
+// Write writes the crawl to dir: pages.jsonl if pages is set, and warc/ if archive is set.
 func Write(dir string, pages, archive bool) error {
 	var lines, records bytes.Buffer
 	encode := json.NewEncoder(&lines)
