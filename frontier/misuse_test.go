@@ -95,8 +95,7 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 	}
 }
 
-// Links of a turn that made no request, and whose entry is undecided, are queued like all
-// others.
+// Links are queued even if the turn made no request and its entry has not ended.
 func TestLinksOfATurnThatCameToNothingAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{}, "http://a.example/1")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// filled sets one field of a struct to something that is not zero.
+// filled sets a field of a struct to a value that is not zero.
 func filled(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch x := v.Addr().Interface().(type) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The examples of Yandex's documentation, and cases that it does not define.
+// Clean gives the results of the examples in Yandex's documentation, and of cases that the
+// documentation does not define.
 func TestWhatCleanParamTakesOut(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 40 {

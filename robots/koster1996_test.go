@@ -2,8 +2,8 @@ package robots
 
 import "testing"
 
-// Dialect Koster1996 is the draft of November 1996, "A Method for Robots
-// Exclusion", and what "HTTP: The Definitive Guide" calls v1.0.
+// These tests quote the draft of November 1996, "A Method for Robots Exclusion". "HTTP: The
+// Definitive Guide" calls it v1.0. Dialect Koster1996 implements the draft.
 
 // "To evaluate if a URL is allowed, a robot must attempt to match the paths in
 // Allow and Disallow lines against the URL, in the order they occur in the
@@ -69,8 +69,8 @@ func TestKosterDefaultRecord(t *testing.T) {
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /\n", "wrenbot", "/ allow")
 }
 
-// Only the first record with the name applies. A record may begin with several User-agent lines
-// (3.2.1).
+// Only the first record that names the crawler applies. A record may begin with several User-agent
+// lines (3.2.1).
 func TestKosterFirstRecord(t *testing.T) {
 	const file = "User-agent: heron\nUser-agent: wrenbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n"
 	asks(t, Koster1996, file, "wrenbot", "/a disallow \n /b allow")
@@ -78,7 +78,7 @@ func TestKosterFirstRecord(t *testing.T) {
 }
 
 // Names are compared as substrings, without regard to case. In the draft the value contains the
-// name of the robot. In the Guide the name of the robot contains the value.
+// name of the robot. In the Guide it is the other way round.
 func TestKosterNamesAreSubstrings(t *testing.T) {
 	for _, value := range []string{"WrenBot", "wrenbot/2.0", "the wrenbot robot", "wren"} {
 		asks(t, Koster1996, "User-agent: "+value+"\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")
@@ -86,7 +86,7 @@ func TestKosterNamesAreSubstrings(t *testing.T) {
 	asks(t, Koster1996, "User-agent:\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
-// An alias is another name of the robot in this dialect, too.
+// An alias also counts as a name of the robot in this dialect.
 func TestKosterAliases(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: oldbot\nDisallow: /a\n"), Koster1996).Group("wrenbot", "", "oldbot")
 	for target, want := range map[string]Access{"/a": Disallow, "/b": Allow} {

@@ -101,8 +101,8 @@ func TestTokenIgnoresASCIICaseOnly(t *testing.T) {
 	asks(t, RFC9309, strings.Replace(file, "K", "\u212A", 1), "kiwibot", "/ allow")
 }
 
-// The token must match "exactly" (draft-koster-rep-00, 2.2.1): a prefix of the crawler's name
-// is not the crawler, and a longer name is not either.
+// The token must match "exactly" (draft-koster-rep-00, 2.2.1). A prefix of the crawler's name, or
+// a longer name, does not match.
 func TestTokenMatchesWhole(t *testing.T) {
 	const file = "User-agent: wren\nDisallow: /a\nUser-agent: wrenbot-news\nDisallow: /b\nUser-agent: *\nDisallow: /c\n"
 	asks(t, RFC9309, file, "wrenbot", "/a allow \n /b allow \n /c disallow")
@@ -164,7 +164,7 @@ func TestLongestMatchDecides(t *testing.T) {
 	asks(t, RFC9309, file, "wrenbot", "/p disallow 2 \n /p/q allow 3 \n /p/q/r disallow 4 \n /p/q/x.html disallow 5 \n /x allow")
 }
 
-// Octets are counted in the normal form (2.2.2).
+// The length of a rule is the number of octets of its normal form (2.2.2).
 func TestLengthIsThatOfTheNormalForm(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nAllow: /%61b\nDisallow: /a*b\n", "wrenbot", "/ab disallow 3")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /%61b\nAllow: /a*b\n", "wrenbot", "/ab allow 3")
@@ -262,8 +262,8 @@ func TestDecodedOnce(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a%2541\n", "wrenbot", "/a%2541 disallow \n /a%41 allow \n /aA allow")
 }
 
-// "%" without two hexadecimal digits is an ordinary octet (2.3.1.5: each line
-// is parsed as well as it can be).
+// "%" without two hexadecimal digits is an ordinary octet (2.3.1.5: crawlers must try to parse
+// each line).
 func TestBadEscapesAreLiteral(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a%\nDisallow: /b%zz\nDisallow: /c%2\n", "wrenbot",
 		"/a% disallow \n /a%20 disallow \n /a allow \n /b%zz disallow \n /b%ZZ allow \n /c%2 disallow \n /c%2x disallow")
@@ -342,8 +342,8 @@ func TestOtherRecordsDoNotInterfere(t *testing.T) {
 	}
 }
 
-// Rules that are in no group are ignored. They do not join the first group either (2.2.2: "any
-// rule that precedes the first user-agent line").
+// Rules before the first group are ignored, and do not join the first group (2.2.2: "any rule that
+// precedes the first user-agent line").
 func TestRulesBeforeGroupsAreIgnored(t *testing.T) {
 	asks(t, RFC9309, "Disallow: /\nAllow: /c/d\nUser-agent: *\nDisallow: /c\n", "wrenbot", "/a allow \n /c/d disallow")
 }

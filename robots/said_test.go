@@ -13,7 +13,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is said of problems into testdata/said.txt; read the difference")
 
-// All messages and hints, for files that have all problems.
+// The messages and hints of Problems, for files that have every problem.
 func TestWhatIsSaid(t *testing.T) {
 	names, err := filepath.Glob("testdata/lint/*.txt")
 	if err != nil || len(names) == 0 {

@@ -9,8 +9,8 @@ import (
 type Access uint8
 
 const (
-	// Defer means that it is not known yet whether the URL may be requested. Defer is the zero
-	// value, so that an unset verdict is not a permission.
+	// Defer means that it is not known yet whether the URL may be requested. It is the zero value,
+	// so that a Verdict that was never set permits nothing.
 	Defer Access = iota
 	// Allow means that the URL may be requested.
 	Allow
@@ -96,7 +96,7 @@ func (r Reason) String() string {
 type Rule struct {
 	Allow   bool
 	Pattern string // the path pattern as written in the file
-	Line    int    // its line, from 1; 0 if there is no rule
+	Line    int    // number of the line, from 1; 0 if there is no rule
 }
 
 // String returns the rule as a line of robots.txt, or "" if there is no rule.
@@ -110,11 +110,11 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// Verdict is the answer for one URL. The Access of the zero Verdict is Defer.
+// Verdict is the result of matching one URL. The Access of the zero Verdict is Defer.
 type Verdict struct {
 	Access Access
-	Rule   Rule      // the rule that decided; its Line is 0 if no rule did
-	Until  time.Time // for Defer, the time to request robots.txt again
+	Rule   Rule      // the rule that decided; its Line is 0 if no rule decided
+	Until  time.Time // if Access is Defer: when to request robots.txt again
 	Reason Reason
 }
 
