@@ -100,7 +100,7 @@ type Completion struct {
 	Spent  Spent  // the cost of Site in all turns so far
 	Given  Fate   // why Site is given up; zero if it is not
 	Common []CommonClock
-	Entry  Entry // the entry that gets Fate; if its ID is zero, no entry gets it
+	Entry  Entry // the entry whose result is Fate; none if its ID is zero
 	// Fate is the result for Entry. If its Code is Undecided, Entry has not ended. If its Code is
 	// Waiting, or if its Until is set, Entry is queued again and due at Until.
 	Fate Fate

@@ -54,8 +54,8 @@ type Clocks struct {
 	LastTTFB time.Duration
 	Gap      time.Duration // least pause between two requests, as robots.txt sets it
 	GapBy    Clock
-	Strikes  int  // failures of the site (not of a page); halved after three good answers
-	Refusals int  // failures that concern the whole site, not one page; halved after three good answers
+	Strikes  int  // failures that concern the whole site, not one page; halved after three good answers
+	Refusals int  // requests in a row that got no answer at all
 	Failures int  // requests in a row that failed in any way
 	Good     int  // good answers since the last failure, or since Strikes was last halved
 	Public   bool // the address of the last request was public

@@ -26,6 +26,6 @@ type Place struct {
 // (Entry.Requisite).
 func (f Fate) Page() bool { return (f.Code == Fetched || f.Code == UseRefused) && f.Status/100 == 2 }
 
-// counts reports whether budgets count a page if e ends with f. A page that is fetched again does
-// not count a second time.
+// counts reports whether e, if it ends with f, counts as a page for the budgets. A page that is
+// fetched again does not count a second time.
 func (f Fate) counts(e Entry) bool { return f.Page() && e.Page() && e.Visits == nil }

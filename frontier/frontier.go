@@ -129,7 +129,7 @@ func orDefault(d, def time.Duration) time.Duration {
 // that wait in Next waits for the timer on behalf of all of them.
 type Frontier struct {
 	opts    Options // the settings, with defaults filled in; never changed. pace has the limits that Allow changes
-	backlog Backlog // mu is not held during its methods, except in Hop
+	backlog Backlog // its methods are called without holding mu, except in Hop
 	opened  time.Time
 	unasked *past // one past that all sites without a request share; see the function unasked
 	taken   taken // like unasked, for sites that an unknown frontier owned before; guarded by mu

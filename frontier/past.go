@@ -32,7 +32,7 @@ type past struct {
 type odd struct {
 	given      Fate // why the site was given up in this run; zero: it was not given up
 	retryAfter time.Time
-	by, gapBy  Clock     // the clocks themselves, if they have no clockCode
+	by, gapBy  Clock     // clocks that have no clockCode, because the caller of the frontier has defined them
 	rest       time.Time // Term.Rest; zero unless an unknown frontier owned the site before
 }
 

@@ -115,7 +115,7 @@ func (f *Frontier) steer(of string) {
 	f.kickLocked()
 }
 
-// slowedTo returns the least pause that Slow has set for a site, or 0 if there is none. The caller
+// slowedTo returns the least pause that Slow has set for a site, or 0 if none exists. The caller
 // must hold f.mu.
 func (f *Frontier) slowedTo(name Site) time.Duration {
 	if len(f.slowed) == 0 {

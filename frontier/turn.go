@@ -217,8 +217,8 @@ func (t *Turn) Bind(addr netip.Addr, public bool) error {
 	return nil
 }
 
-// may returns nil if the commons of t's site permit a request now, or else a *NotYet. The caller
-// must hold f.mu.
+// may returns nil if the commons of t's site (its address, domain and host name) permit a request
+// now, or else a *NotYet. The caller must hold f.mu.
 func (t *Turn) may(now time.Time) error {
 	f := t.frontier
 	for i := range f.commons {

@@ -47,7 +47,7 @@ type literal struct {
 	text string
 	rank rank
 	best rank  // highest rank of this literal and of all shorter literals that text begins with
-	up   int32 // index of the longest other literal that text begins with; -1 if there is none
+	up   int32 // index of the longest other literal that text begins with; -1 if none exists
 }
 
 // wildcard is a rule with "*" or a final "$". Its segments are the texts between its stars. They

@@ -9,7 +9,7 @@ type Group struct {
 	file *File
 	site string // scheme://authority/ of the file; "" if unknown. Also set if no file decides
 	sel  selection
-	line int // number of the first User-agent line that selects the group; 0 if there is none
+	line int // number of the first User-agent line that selects the group; 0 if none exists
 
 	fixed *Verdict // the verdict for every target, if no file decides; otherwise nil
 	rules ruleSet

@@ -188,7 +188,7 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 }
 
 // longest returns the index of the longest literal (a rule without wildcards) that target begins
-// with, or -1 if there is none.
+// with, or -1 if none exists.
 //
 // Let last be the last literal that sorts at or before target. Every literal that target begins
 // with is a prefix of last. So the up links, which lead from last to its prefixes, find the

@@ -50,7 +50,7 @@ type rslScope struct {
 // may choose any of them.
 type rslLicense struct {
 	permits, prohibits []string // words for uses, as in rslUses; nil if the license has no such element
-	condition          string   // the first condition, as text; "" if there is none
+	condition          string   // the first condition, as text; "" if none exists
 }
 
 // demand sets the condition of l, unless l has one already.
@@ -368,7 +368,7 @@ func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	return rslOpen, ""
 }
 
-// wordIn returns the first word of list that RSL has for the use, or "" if there is none.
+// wordIn returns the first word of list that RSL has for the use, or "" if none exists.
 func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {

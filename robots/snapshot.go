@@ -138,7 +138,7 @@ func (s *Snapshot) objectMissing() bool {
 func (s *Snapshot) Reachable() bool { return s.outcome() != unreachable }
 
 // Good returns the snapshot with the last Body that the site served with a 2xx status. This is s
-// itself or its Copy, or nil if there is none. Use the ETag and LastModified of that snapshot for
+// itself or its Copy, or nil if none exists. Use the ETag and LastModified of that snapshot for
 // a conditional request.
 func (s *Snapshot) Good() *Snapshot {
 	switch {

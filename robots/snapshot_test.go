@@ -60,7 +60,7 @@ func TestSnapshotSuccess(t *testing.T) {
 	wantMatch(t, attempt(200, "<html>not found</html>").Group(policy, noon), "/a", Allow, NoGroup)
 }
 
-// A redirected file applies to the site of the first request (2.3.1.2).
+// A redirected file applies to the site of the first request (RFC 9309, 2.3.1.2).
 func TestSnapshotBelongsToFirstAuthority(t *testing.T) {
 	s := attempt(200, "User-agent: *\nDisallow: https://robots.test/a\nDisallow: https://cdn.test/b\nSitemap: /s.xml\n")
 	s.Final = "https://cdn.test/robots.txt"
@@ -72,9 +72,8 @@ func TestSnapshotBelongsToFirstAuthority(t *testing.T) {
 	}
 }
 
-// "If a server status code indicates that the robots.txt file is unavailable
-// to the crawler, then the crawler MAY access any resources on the server."
-// (2.3.1.3)
+// "If a server status code indicates that the robots.txt file is unavailable to the crawler, then
+// the crawler MAY access any resources on the server." (RFC 9309, 2.3.1.3)
 func TestSnapshotMissing(t *testing.T) {
 	for _, status := range []int{400, 404, 405, 406, 410, 415, 418, 499} {
 		s := attempt(status, closedA)
@@ -118,8 +117,8 @@ func TestSnapshotObjectStore(t *testing.T) {
 }
 
 // "If the robots.txt file is unreachable due to server or network errors, this means the
-// robots.txt file is undefined and the crawler MUST assume complete disallow." (2.3.1.4) House:
-// since this is temporary, the verdict is Defer.
+// robots.txt file is undefined and the crawler MUST assume complete disallow." (RFC 9309, 2.3.1.4)
+// House: since this is temporary, the verdict is Defer.
 func TestSnapshotUnreachable(t *testing.T) {
 	list := []*Snapshot{nil}
 	for _, status := range []int{0, 100, 301, 302, 304, 308, 408, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999} {
@@ -167,8 +166,8 @@ func TestSnapshotGoogleMissing(t *testing.T) {
 	wantMatch(t, attempt(429, "").Group(google, noon), "/a", Defer, Unreachable)
 }
 
-// While the file is unreachable, a good copy is used for 30 days (2.3.1.4, 2.4), counted from the
-// time at which the site last confirmed the copy.
+// While the file is unreachable, a good copy is used for 30 days (RFC 9309, 2.3.1.4, 2.4), counted
+// from the time at which the site last confirmed the copy.
 func TestSnapshotCopyInForce(t *testing.T) {
 	s := attempt(200, closedA)
 	for i := range 3 {
@@ -317,8 +316,8 @@ func TestSnapshotCutBody(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon), "/ab", Disallow, RuleMatched)
 }
 
-// "Crawlers SHOULD NOT use the cached version for more than 24 hours" (2.4).
-// House: an answer is used for at least 5 minutes.
+// "Crawlers SHOULD NOT use the cached version for more than 24 hours" (RFC 9309, 2.4). House: an
+// answer is used for at least 5 minutes.
 func TestSnapshotExpires(t *testing.T) {
 	date := "Sun, 01 Mar 2026 11:00:00 GMT" // the server's clock is an hour slow
 	for _, c := range []struct {

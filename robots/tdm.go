@@ -13,7 +13,7 @@ import (
 // For the file that the protocol also defines, see TDMRep.
 type TDM struct {
 	Mining Stance // Refused: the site reserves the right (tdm-reservation is 1); Granted: it does not (0)
-	Policy string // URL of the terms for mining; "" if there is none
+	Policy string // URL of the terms for mining; "" if none exists
 }
 
 // maxPolicy is the length of the longest URL of a policy, in octets.

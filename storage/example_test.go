@@ -13,7 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The records of URLs and sites in a crawl that is not running.
+// OpenReader gives access to the state of a crawl that is not running: its entries, sites and
+// snapshots.
 func ExampleOpenReader() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -32,10 +33,10 @@ func ExampleOpenReader() {
 		for e, err := range r.Entries(site) {
 			fmt.Println(e.URL, e.Fate.Code, e.Fate.Status, err)
 		}
-		for e, err := range r.Queued(site) { // those that have not ended
+		for e, err := range r.Queued(site) { // entries that have not ended
 			fmt.Println(e.URL, err)
 		}
-		copied, err := r.Snapshot(site) // the last one
+		copied, err := r.Snapshot(site) // the last stored copy of robots.txt
 		fmt.Println("robots.txt:", copied, err)
 		for earlier, err := range r.Snapshots(site) {
 			fmt.Println(earlier, err)
@@ -48,7 +49,7 @@ func ExampleOpenReader() {
 	// robots.txt: <nil> <nil>
 }
 
-// How many URLs a crawl has not fetched yet.
+// Sites can be used to count the URLs that a crawl has not fetched yet.
 func ExampleReader_Sites() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -68,7 +69,7 @@ func ExampleReader_Sites() {
 	// Output: 0
 }
 
-// What became of one URL.
+// Fate says how a URL ended.
 func ExampleReader_Fate() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -84,7 +85,7 @@ func ExampleReader_Fate() {
 		}
 		fate, ok, err := r.Fate(u)
 		fmt.Println(fate.Code, ok, err)
-		entry, ok, err := r.Entry(u) // how it was found, too
+		entry, ok, err := r.Entry(u) // the entry also says how the URL was found
 		fmt.Println(entry.Depth, ok, err)
 	}
 	// Output:
@@ -94,7 +95,8 @@ func ExampleReader_Fate() {
 	// 0 false <nil>
 }
 
-// The lines of a crawl's pages and links, also while it runs.
+// ReadPages and ReadLinks return the lines of pages.jsonl and links.jsonl, also while the crawl
+// runs.
 func ExampleReadPages() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -103,7 +105,7 @@ func ExampleReadPages() {
 		var damaged *storage.DamagedError
 		switch {
 		case errors.As(err, &damaged):
-			fmt.Println(damaged) // a line that is not a record: the loop goes on
+			fmt.Println(damaged) // this line is not a record; the loop continues
 		case err != nil:
 			log.Fatal(err)
 		default:
@@ -112,7 +114,7 @@ func ExampleReadPages() {
 	}
 	for l, err := range storage.ReadLinks(ctx, dir) {
 		if err != nil {
-			log.Fatal(err) // also a damaged line
+			log.Fatal(err) // any error ends this loop, also one of a damaged line
 		}
 		fmt.Println(l.From, "->", l.To)
 	}
@@ -121,7 +123,8 @@ func ExampleReadPages() {
 	// https://example.org/ -> https://example.org/a
 }
 
-// crawl that has it.
+// Capture returns the last archived answer to a URL, from this crawl or from an earlier crawl that has
+// the body.
 func ExampleOpenPast() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -151,8 +154,8 @@ func ExampleOpenPast() {
 	// true warc true <nil>
 }
 
-// The bodies of pages that are in pages.jsonl, and the archived answers of the other pages, also
-// while the crawl runs.
+// The bodies of some pages are in pages.jsonl. PastOf gives access to the archived answers of the
+// others, also while the crawl runs.
 func ExamplePastOf() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -173,7 +176,7 @@ func ExamplePastOf() {
 	// Output: https://example.org/ true
 }
 
-// The WARC files of a crawl.
+// ArchiveFiles returns the paths of a crawl's WARC files.
 func ExampleArchiveFiles() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -197,7 +200,7 @@ func ExampleArchiveFiles() {
 				log.Fatal(err)
 			}
 			fmt.Println(rec.Type, rec.Size > 0)
-			if rec.Type == warc.Revisit { // it repeats the body of an earlier record
+			if rec.Type == warc.Revisit { // the body is in an earlier record
 				c, err := past.Original(rec)
 				fmt.Println(c != nil, err)
 			}
@@ -208,7 +211,7 @@ func ExampleArchiveFiles() {
 	// response true
 }
 
-// A statement about the use of a page, in pages.jsonl and in the archive.
+// ParseUsage reads a statement about the use of a page, as it is in the archive.
 func ExampleParseUsage() {
 	u, ok := storage.ParseUsage("ai-train=n by line 5: Content-Signal: ai-train=no")
 	fmt.Println(u.Use, u.Granted, ok)
