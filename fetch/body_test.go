@@ -142,7 +142,7 @@ func TestOneByteMoreThanTheLimitIsRead(t *testing.T) {
 }
 
 // Encoded bytes that decode to nothing are read up to a limit, by a decoder or into a file.
-func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
+func TestEncodedBytesThatDecodeToNothingAreLimited(t *testing.T) {
 	const limit, most = 1600, 1600 + 100 + 65536
 	wire := bytes.Repeat([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), 10_000) // frames that decoders skip (RFC 8878, section 3.1.2)
 	f := &Fetcher{}
@@ -173,7 +173,7 @@ func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
 
 // The bytes after the end of a coding are read if this keeps the connection usable. They are not
 // read if the Content-Length may be wrong.
-func TestWhatStandsBehindACodingIsReadWhereItEnds(t *testing.T) {
+func TestBytesAfterACoding(t *testing.T) {
 	wire := append(gzipped([]byte("hello")), make([]byte, 20_000)...)
 	for _, tc := range []struct {
 		length  int64

@@ -182,8 +182,8 @@ func (p *spool) fill(r io.Reader, limit int64) error {
 	return nil
 }
 
-// room returns a buffer for the next bytes, of at most most bytes. The caller fills the buffer and
-// then calls took.
+// room returns a buffer for the next bytes. The parameter most is its largest length in bytes. The
+// caller fills the buffer and then calls took.
 func (p *spool) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {

@@ -261,7 +261,7 @@ func TestAFileThatFailsIsAnErrorOfThePile(t *testing.T) {
 }
 
 // The bytes after a body are read to the end, even if they end exactly at the limit.
-func TestWhatStandsBehindABodyIsReadToTheEnd(t *testing.T) {
+func TestBytesAfterABodyAreReadToTheEnd(t *testing.T) {
 	for size, want := range map[int]bool{0: true, 1024: true, 1536: true, 1537: false} {
 		ended := false
 		rest := strings.NewReader(strings.Repeat("x", size))
@@ -336,7 +336,7 @@ func TestWhatABudgetIs(t *testing.T) {
 }
 
 // Memory grows from 4 KiB by doubling. Files are written in larger pieces.
-func TestHowAPileGrows(t *testing.T) {
+func TestHowASpoolGrows(t *testing.T) {
 	p := &spool{share: &share{}}
 	for _, tc := range []struct{ size, want int }{{1, 4096}, {4096, 4096}, {4097, 8192}, {8193, 16384}} {
 		if err := p.append(make([]byte, tc.size-len(p.b))); err != nil || cap(p.b) != tc.want {

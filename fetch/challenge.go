@@ -18,7 +18,7 @@ import (
 type challenge struct {
 	network string
 	status  []int  // statuses of the challenge; nil: any status. Some challenges have status 200
-	field   string // name of a header field
+	field   string // name of the header field that identifies the challenge; or empty
 	value   string // value of the field, in any letter case
 	text    string // substring of the body; used if field is empty
 	most    int    // largest length in bytes of a body that is searched for text, because longer pages only mention it

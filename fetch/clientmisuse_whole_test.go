@@ -181,7 +181,7 @@ func TestAPanicConcernsItsCaller(t *testing.T) {
 }
 
 // An incomplete body is marked, and reading it to its end fails.
-func TestACutBodyIsNoWholeOne(t *testing.T) {
+func TestACutBodyIsMarked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

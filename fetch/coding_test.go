@@ -234,7 +234,7 @@ func TestEachBoundOfABombAlone(t *testing.T) {
 		name, codings string
 		wire          []byte
 		limit, most   int64 // limit of the decoded bytes; most is the size of the body
-		layer         int   // index of the decoder that is stopped after most bytes
+		layer         int   // index of the decoder that is stopped; it has then decoded as many bytes as most says
 		ends          int64
 		by            error // the error that stops it; nil: the size limit of the body
 	}{

@@ -227,8 +227,8 @@ func (h *host) kept() *conn {
 
 // Limits of the requests that are lost because a site closes or refuses connections.
 const (
-	maxLost    = 3 // no connection is kept after so many in a row were closed during a later request
-	maxRefused = 2 // it is a failure after so many requests in a row were not processed on new connections
+	maxLost    = 3 // number of kept connections in a row, closed during a request, after which none is kept
+	maxRefused = 2 // number of unprocessed requests in a row, on new connections, that are not yet a failure
 )
 
 // lost counts a request that the server did not process. On a kept connection this is not a

@@ -53,7 +53,7 @@ func (l *loopback) DialContext(ctx context.Context, network, _ string) (net.Conn
 // Bytes that a server sends between two answers belong to neither answer. They are noticed before
 // the next request is sent. So the next request is sent on a new connection, and does not count as
 // a try.
-func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
+func TestBytesBetweenTwoRequestsAreNoAnswer(t *testing.T) {
 	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 	for name, end := range map[string]func(c net.Conn){
 		"an answer": func(c net.Conn) { io.WriteString(c, evil) }, "a byte": func(c net.Conn) { io.WriteString(c, "\n") }, "the end": func(c net.Conn) { c.Close() },
@@ -116,7 +116,7 @@ func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 }
 
 // A context that ends after its exchange does not affect the next exchange.
-func TestAContextThatEndsBehindItsVisitCostsNothing(t *testing.T) {
+func TestAContextThatEndsAfterItsVisitHasNoEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(r.target) }))}
 		v := newTour(t, Options{Network: w})
@@ -240,7 +240,7 @@ func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 // Many servers end a connection without the close message of TLS. A body without a declared end is
 // then complete. Browsers also do this, although RFC 9112, section 9.8, calls it incomplete. A
 // body with a declared end is incomplete.
-func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
+func TestAnEndWithoutTheCloseMessageOfTLS(t *testing.T) {
 	config, pool := certified(t)
 	const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 	for _, tc := range []struct {
@@ -344,7 +344,7 @@ func TestOddAnswersThatArePages(t *testing.T) {
 }
 
 // An invalid request is not sent.
-func TestARequestThatCannotBeOneIsNotSent(t *testing.T) {
+func TestAnInvalidRequestIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		w := &wire{serve: func(c net.Conn, n int) {

@@ -109,7 +109,7 @@ func TestARobotsRedirectThatCannotBeRead(t *testing.T) {
 
 // The stored copy came from the target of the redirect. So the request for the target is
 // conditional, and the request for the redirect is not.
-func TestAConditionalRequestBehindARobotsRedirect(t *testing.T) {
+func TestAConditionalRequestAfterARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		w := &wire{serve: answers(func(r *request, n int) string {

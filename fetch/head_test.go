@@ -16,7 +16,7 @@ import (
 
 // An answer to HEAD has no body, although its header describes the body of a GET (RFC 9110,
 // section 9.3.2). The crawler does not wait for a body.
-func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
+func TestAnAnswerToHEADHasNoBodyForAnyHeader(t *testing.T) {
 	for name, fields := range map[string]string{
 		"a length": "Content-Length: 1000000000\r\n", "no length": "", "chunks": "Transfer-Encoding: chunked\r\n", "a length of zero": "Content-Length: 0\r\n",
 		"a coding": "Content-Encoding: gzip\r\nContent-Length: 31\r\n", "an unknown coding": "Content-Encoding: zz\r\nTransfer-Encoding: chunked\r\n",
@@ -57,7 +57,7 @@ func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 }
 
 // If a server sends a body after the header, it is never read as the answer to another request.
-func TestABodyThatFollowsAnAnswerToHEADIsNobodys(t *testing.T) {
+func TestABodyAfterAnAnswerToHEADIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string {
 			if r.method == "HEAD" {

@@ -467,7 +467,7 @@ func (h *host) read(w *watch, a requestSpec, x *Exchange, resp *http.Response) (
 
 // take sets the body of x to b. The parameter err is the error that reading b returned.
 func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err error) error {
-	w.pause() // from here on the exchange waits for this machine, not for the site
+	w.pause() // from here on, only this machine can delay the exchange, not the site
 	x.Ended, x.WireBytes = time.Now(), b.n
 	ended := x.Ended
 	if err != nil && !isSpool(err) {

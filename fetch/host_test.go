@@ -481,7 +481,7 @@ func pauses(w *watch) {
 }
 
 // Some answers end the redirects of a robots.txt, and some continue them.
-func TestTheWayBehindAnAnswer(t *testing.T) {
+func TestWhichAnswersContinueAChain(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/robots.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -547,7 +547,7 @@ func TestASnapshotIsWhatWasHad(t *testing.T) {
 }
 
 // If the visit for a robots.txt was stopped, the robots.txt is requested again.
-func TestWhatWasStoppedIsNoRobotsTxt(t *testing.T) {
+func TestAStoppedRobotsTxtIsRequestedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) { io.Copy(io.Discard, c) }}
 		v := newTour(t, Options{Network: w})

@@ -13,7 +13,7 @@ import (
 
 // The redirects of a tdmrep.json are kept between two turns, even if few hosts are kept. Otherwise
 // the chain would start again each time.
-func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
+func TestTheChainOfATDMRepIsKeptBetweenTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string {

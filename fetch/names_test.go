@@ -131,7 +131,7 @@ func TestALookupThatNobodyWaitsForIsCancelled(t *testing.T) {
 
 // If all callers have given up, the next caller starts a new look-up. It does not get the answer
 // of the first one.
-func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
+func TestAnAbandonedLookupIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var contexts []context.Context

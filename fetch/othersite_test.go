@@ -76,8 +76,8 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 	}
 }
 
-// If the robots.txt of a.example is on b.example, these requests are made at these times.
-func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
+// The robots.txt of a.example redirects to b.example. The table has the requests and their times.
+func TestRequestsForARobotsRedirectToAnotherSite(t *testing.T) {
 	const a, b, c = "http://a.example/robots.txt", "http://b.example/robots.txt", "http://c.example/robots.txt"
 	rules := status(200, "User-agent: *\nDisallow: /page")
 	for _, tc := range []struct {
@@ -165,7 +165,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 }
 
 // Only a part of a redirect's body is read. Rules are read up to their limit, with any 2xx status.
-func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
+func TestTheBodyOfARobotsRedirect(t *testing.T) {
 	body := strings.Repeat("#", 70_000) + "\nUser-agent: *\nDisallow: /\n"
 	for code, want := range map[int]int{299: len(body), 200: len(body), 300: 64 << 10, 302: 64 << 10, 399: 64 << 10, 400: len(body)} {
 		synctest.Test(t, func(t *testing.T) {

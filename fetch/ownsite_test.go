@@ -93,7 +93,7 @@ func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 
 // An error of Options.Site is returned before any request to that site. The site may be the site
 // of the turn, or the target of a robots.txt redirect. A refused field is such an error.
-func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
+func TestErrorsOfOptionsSite(t *testing.T) {
 	bug := errors.New("a bug")
 	for name, say := range map[string]func() (SiteOptions, error){
 		"an error":           func() (SiteOptions, error) { return SiteOptions{AllowForbidden: true}, bug },

@@ -352,7 +352,7 @@ func TestTheProxyOfTheEnvironment(t *testing.T) {
 }
 
 // An invalid proxy is not dialled. If an https proxy does not speak TLS, the connection is closed.
-func TestProxiesThatAreNone(t *testing.T) {
+func TestInvalidProxies(t *testing.T) {
 	for raw, dialled := range map[string]int{"ftp://p": 0, "http://p:0": 0, "http://p/x": 0, "https://p": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			ended := false

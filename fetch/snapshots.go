@@ -26,7 +26,8 @@ type memorySnapshot struct {
 
 const snapshotSize = 1 << 10 // rough size of a snapshot without its body, in bytes
 
-// newMemorySnapshots returns an empty store that keeps at most most bytes.
+// newMemorySnapshots returns an empty store. The parameter most is the largest number of bytes that
+// it keeps.
 func newMemorySnapshots(most int) *memorySnapshots {
 	return &memorySnapshots{most: most, order: list.New(), all: map[string]*list.Element{}}
 }

@@ -45,7 +45,8 @@ func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) 
 	return &stored, nil
 }
 
-// readOut reads and drops the rest of a body. It fails if the rest is longer than most bytes.
+// readOut reads and drops the rest of a body. It fails if the rest has more
+// bytes than the parameter most.
 func readOut(r io.Reader, most int64) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	if err == nil && n > most {

@@ -90,7 +90,7 @@ func (w *watch) within(d time.Duration) {
 	}
 }
 
-// pause stops the time-outs.
+// pause stops all time-outs until resume is called.
 func (w *watch) pause() {
 	w.paused = time.Now()
 	if w.timer != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // Growths that were not received are merged in their order, and the last error is kept.
-func TestNewsThatWereNotFetched(t *testing.T) {
+func TestUnreceivedGrowthsAreMerged(t *testing.T) {
 	var g Growths
 	c := g.C() // C may be called before the first Put
 	first, second := errors.New("first"), errors.New("second")

@@ -38,7 +38,7 @@ const (
 	firstBackOff   = 5 * time.Second
 	lastBackOff    = time.Hour
 	lastFailures   = time.Minute // longest pause for failures that only single pages may cause
-	forgivenAfter  = 3           // so many good answers in a row halve Clocks.Strikes
+	forgivenAfter  = 3           // number of good answers in a row that halve Clocks.Strikes
 	maxRefusals    = 6           // a site is given up after so many requests in a row without any answer
 	maxRobotsFails = 3           // robots.txt is given up after so many failed attempts
 )

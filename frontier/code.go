@@ -16,9 +16,9 @@ const (
 	Undecided         Code = iota
 	Fetched                // the server answered; Fate.Status is the HTTP status
 	RobotsDisallowed       // a rule of robots.txt forbids the URL
-	RobotsUnreachable      // its site was given up: robots.txt could not be fetched
+	RobotsUnreachable      // the site was given up, because robots.txt could not be fetched
 	Failed                 // the last try failed; Fate.Detail names the class of the error
-	SiteDead               // its site was given up after six requests in a row without an answer
+	SiteDead               // the site was given up after six requests in a row without an answer
 	ScopeNarrowed          // put aside: the scope was changed after the URL was queued, and now excludes it
 	Waiting                // queued and not due yet; after a crawl: not due within the patience of the crawl
 	// The owner refuses the purpose of the crawl. Fate.Detail is the statement; Fate.Status is
@@ -32,7 +32,7 @@ const (
 	Queued       // not handed out yet; after a crawl: due within the patience of the crawl
 	BudgetSpent  // the budget of its site is spent
 	LimitReached // the limit of the crawl is reached
-	Excluded     // its site was excluded while the crawl ran
+	Excluded     // the site was excluded while the crawl ran
 
 	// Codes of links whose URL was not added to the crawl. OptedOut and UseRefused are also used
 	// for such links.
@@ -43,9 +43,9 @@ const (
 	TooManyRedirects // too many redirects in a row led to it; a redirect to a known URL, as in a circle, does not count
 	Trap             // looks like part of an endless space of URLs, such as a calendar
 	RefusedByProgram // a callback of the program refused the link
-	RequisitesOff    // it is a requisite (an image, script or style sheet), and the crawl fetches none
-	SitemapsOff      // it is a sitemap, and the crawl reads none
-	LinksOff         // it is a link of a page, and the crawl follows only sitemaps
+	RequisitesOff    // the URL is a requisite (an image, script or style sheet), and the crawl fetches no requisites
+	SitemapsOff      // the URL is a sitemap, and the crawl reads no sitemaps
+	LinksOff         // the URL is a link of a page, and the crawl follows only sitemaps
 	Unknown          // no stored data says why
 	endOfCodes
 )

@@ -283,7 +283,7 @@ func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
 }
 
 // Finish submits a completion only if something has changed.
-func TestWhatTheBacklogIsTold(t *testing.T) {
+func TestFinishSubmitsOnlyChanges(t *testing.T) {
 	now := time.Now()
 	asked := &Request{Started: now, Ended: now}
 	for _, tc := range []struct {
@@ -312,7 +312,7 @@ func TestWhatTheBacklogIsTold(t *testing.T) {
 }
 
 // A pause that was moved because of a wrong clock is submitted if it is longer than a minute.
-func TestWhatTheBacklogIsToldAtOpen(t *testing.T) {
+func TestMovedPausesAreSubmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		for _, tc := range []struct {

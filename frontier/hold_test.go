@@ -48,7 +48,7 @@ func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 
 // While the end of a held entry is submitted, its site is in no queue. The crawl does not end in
 // this time, and no other turn gets the site.
-func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
+func TestARunDoesNotEndWhileAnEndIsSubmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &meanwhile{memory: new(memory)}
 		f, turn := held(t, b)

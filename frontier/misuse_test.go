@@ -96,7 +96,7 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 }
 
 // Links are queued even if the turn made no request and its entry has not ended.
-func TestLinksOfATurnThatCameToNothingAreQueued(t *testing.T) {
+func TestLinksOfATurnWithoutARequestAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{}, "http://a.example/1")
 		turn, err := f.Next(t.Context())

@@ -46,7 +46,7 @@ func (l *Limits) patience() time.Duration { return orDefault(l.Patience, 2*time.
 
 // pace holds the limits of all sites together, and their state.
 type pace struct {
-	limits  Limits        // only set writes it
+	limits  Limits        // current limits; only the method set writes them
 	limiter *rate.Limiter // the limiter for limits.Rate; nil if there is no limit
 	credit  int           // tokens of limiter that turns without a request did not use; 0 without a limiter
 	// closed is set with Options.Requisites when the limit of pages is reached. Then only entries

@@ -114,7 +114,7 @@ func TestTheDueTimeOfASiteIsOnlyRaised(t *testing.T) {
 }
 
 // After a crash all sites rest, including those without a request.
-func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testing.T) {
+func TestSitesWithoutARequestRestAfterARestart(t *testing.T) {
 	restarted := time.Now().Add(-time.Millisecond)
 	f := opened(t, new(memory), Options{Restarted: restarted, Delay: time.Minute})
 	a, b := f.newSite("http://a.example"), f.newSite("http://b.example")

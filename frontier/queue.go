@@ -12,7 +12,7 @@ type place uint8
 
 const (
 	placeIdle    place = iota // has no entry to request
-	placeWaiting              // in the queue of sites that are not due, ordered by due time
+	placeWaiting              // not due yet, and in a queue ordered by due time
 	placeReady                // due, and in a queue ordered by rank
 	placeParked               // waits until a turn ends that uses an address, domain or site that this site needs
 	// The site gets no more pages (see shut), and the backlog must be searched for requisites.
@@ -24,9 +24,9 @@ const (
 // in the queue for their first turn.
 type site struct {
 	name   Site
-	past   *past       // its clocks and history, newer than those in the backlog; nil: the site had no request
+	past   *past       // clocks and history of the site, newer than in the backlog; nil: the site had no request
 	doing  *work       // state of a busy site; nil for most sites. Read it with work, change it with atWork
-	limits *SiteLimits // its own limits; nil if unknown, or without Options.Site. Only the method limit writes it
+	limits *SiteLimits // limits of this site; nil if unknown, or without Options.Site. Only the method limit writes it
 	spot               // the queue in which it is
 	stock              // the state of its entries in the backlog
 }
@@ -74,7 +74,7 @@ type queues struct {
 	waiting    siteHeap  // sites with placeWaiting, ordered by due time
 	ready      siteHeap  // quick sites with placeReady, ordered by rank
 	last       *site     // the site with the latest due time that came into waiting; it may have left since: see lastWaits
-	lastDue    time.Time // no site in the heap waiting is due later than this
+	lastDue    time.Time // every site in waiting is due at this time or earlier
 
 	unsureReady siteHeap // sites with placeReady that are not quick, ordered by rank
 }

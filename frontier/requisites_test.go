@@ -147,7 +147,7 @@ func (g *gallery) left() (all, requisites int) {
 // After the limit of pages is reached, no more pages are requested, all requisites of the fetched
 // pages are, and the backlog is not read repeatedly. With a larger limit the crawl continues, and
 // ends without any entry left.
-func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
+func TestRequisitesAreFetchedAfterTheLimitOfPages(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 
 // While the last permitted page may be under way, no other turn is handed out. If the turn turns
 // out to bring no page, another turn is handed out.
-func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
+func TestATurnForTheLastPageThatBringsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{memory: new(memory)}
 		f := opened(t, b, Options{Limit: 1, Requisites: true})
@@ -243,7 +243,7 @@ func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
 }
 
 // A backlog is searched only if a turn could follow. It is never searched if it has no requisites.
-func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
+func TestBacklogsAreNotSearchedInVain(t *testing.T) {
 	for name, o := range map[string]Options{
 		"off":     {Limit: 1},
 		"bytes":   {Limit: 1, MaxBytes: 1, Requisites: true},

@@ -102,7 +102,7 @@ func TestKeysOfOneHashAreNotTakenForEachOther(t *testing.T) {
 }
 
 // A key takes the memory of its text, and a few bytes more.
-func TestWhatAKeyCostsIsItsTextAndAFewBytes(t *testing.T) {
+func TestTheMemoryOfAKey(t *testing.T) {
 	const keys = 100_000
 	var set seenSet
 	text := 0

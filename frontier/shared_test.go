@@ -236,7 +236,7 @@ func TestBudgetsOfBytesAndTime(t *testing.T) {
 			if len(starts) != tc.want {
 				t.Errorf("%s: %d requests, want %d", tc.name, len(starts), tc.want)
 			}
-			// The next run counts the sums of this run.
+			// After a restart, the budgets still count what this run has spent.
 			b.Forget()
 			if starts, _ := crawl(t, open(t, b, tc.o), publicAddr, false, time.Second); len(starts) != 0 {
 				t.Errorf("%s: %d requests in the next run", tc.name, len(starts))

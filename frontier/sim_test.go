@@ -24,7 +24,7 @@ type referee struct {
 	in     force
 	out    map[Site]bool
 	sites  map[Site]*judged
-	hosts  map[string]*judged // by host name, with all schemes and ports
+	hosts  map[string]*judged // key: host name; all schemes and ports of a name are one host
 	domain map[string]*judged
 	done   map[string]int  // how often each URL has ended
 	known  map[string]bool // the URLs that were added

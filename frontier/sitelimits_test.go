@@ -54,7 +54,7 @@ func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 
 // If Options.Site returns another delay at each call, two requests are never closer than the
 // crawl's own delay, and never closer than the last delay of the site.
-func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
+func TestOptionsSiteNeverShortensAPause(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
@@ -139,7 +139,7 @@ func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 
 // The gap of a robots.txt counts from the last answer and from a restart after a crash, even if it
 // became known only after the turn was handed out. A known gap does not count twice.
-func TestAPauseThatATurnIsToldCountsBeforeItsRequest(t *testing.T) {
+func TestPaceCountsBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		f := opened(t, new(memory), Options{Delay: time.Second, Restarted: begin}, "http://a.example/1", "http://a.example/2")

@@ -44,7 +44,7 @@ func TestSitesLetTheCrawlGoOn(t *testing.T) {
 
 // Stats.Done counts the entries that have ended, in this run and in earlier ones. It does not
 // count entries that wait for another try, are held, or are handed out again.
-func TestDoneIsWhatHasEnded(t *testing.T) {
+func TestDoneCountsEndedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(memory)
 		f := opened(t, m, Options{Delay: -1}, "http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
@@ -162,7 +162,7 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 	})
 }
 
-// Longest also works with more sites than one lock is held for.
+// Longest also works with so many sites that it must release its lock in between.
 func TestTheLastOfManySites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{})
@@ -245,7 +245,7 @@ func TestPolitenessIsCounted(t *testing.T) {
 
 // A site without entries that has rested is counted, but is not in memory. A site that still rests
 // is in memory.
-func TestWhatIsHeldOfKeptSites(t *testing.T) {
+func TestWhichStoredSitesAreInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, now := new(memory), time.Now()
 		for _, c := range []Completion{
@@ -324,7 +324,7 @@ func TestBudgetsOfOne(t *testing.T) {
 }
 
 // Turn.First returns when an entry was first handed out, if several turns in a row are for it.
-func TestFirstIsThatOfTurnsInARow(t *testing.T) {
+func TestFirstOfTurnsInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Delay: -1, Patience: time.Hour}, "http://a.example/1", "http://a.example/2")
 		begin := time.Now()

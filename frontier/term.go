@@ -135,7 +135,7 @@ func (f *Frontier) evict(s *site) bool {
 	w := s.work()
 	switch {
 	case f.sites[s.name] != s:
-		return true // it was removed already
+		return true // the site was already removed
 	case s.place == placeOut || w.held > 0:
 		return false
 	}

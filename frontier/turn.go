@@ -83,8 +83,8 @@ type Outcome struct {
 	// Fate is the fate with which the entry ends. It is not used with Again. With a Trouble, it is
 	// used only after the last try of the entry.
 	Fate Fate
-	// Revisit is when the ended entry becomes due to be fetched again. At most ten years from now
-	// are used. Revisit is ignored without Options.Revisits, or if Code.Aside reports true for the
+	// Revisit is when the ended entry becomes due to be fetched again. A time more than ten years
+	// from now counts as ten years from now. Revisit is ignored without Options.Revisits, or if Code.Aside reports true for the
 	// code of the fate.
 	Revisit time.Time
 	Body    Place   // with Revisit: where the archive has the answer with its body

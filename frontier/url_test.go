@@ -383,7 +383,7 @@ func FuzzParseURL(f *testing.F) {
 }
 
 // Site.URL gives the same URL as ParseURL for site and target.
-func TestTheURLOfATargetIsWhatBothAreReadAs(t *testing.T) {
+func TestSiteURLIsParseURLOfBoth(t *testing.T) {
 	sites := []Site{"http://a.example", "https://a.example:8080", "http://[::1]", "http://127.0.0.1:81", "ftp://a.example",
 		"http://A.example", "HTTP://a.example", "http://a.example:80", "http://u@a.example", "gopher://a.example", "http://", "a.example", "", "http://a.example/x", "http://0x7f.1", "http://a.example."}
 	targets := []string{"/", "/x?y=z", "//x", "/../x", "/a/%2e%2e/b", "/%41", "/x y", "/x#f", "", "x", "?x", "/é", "/" + strings.Repeat("x", maxURL-len("http://a.example/")), "/" + strings.Repeat("x", maxURL)}

@@ -203,7 +203,7 @@ func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 }
 
 // Entries to fetch again have a count and a clock of their own, in this run and in the next.
-func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
+func TestEntriesToFetchAgainAreCountedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(memory)
 		opts := Options{Revisits: true, Delay: -1, Patience: 10 * week}

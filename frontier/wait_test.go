@@ -45,7 +45,7 @@ func reads(t *testing.T, told <-chan string, n int) map[string]bool {
 
 // A goroutine in Next is woken as soon as there is a turn for it, even if all earlier turns are
 // still out.
-func TestAllWhoWaitGetTheirTurns(t *testing.T) {
+func TestWaitingGoroutinesAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Patience: 2 * time.Hour}, "http://held.example/")
 		if _, err := f.Next(t.Context()); err != nil {
@@ -71,7 +71,7 @@ func TestAllWhoWaitGetTheirTurns(t *testing.T) {
 
 // One of the goroutines in Next is the leader. If the leader's context ends, another one becomes
 // the leader.
-func TestWhoLeavesHandsOnTheClock(t *testing.T) {
+func TestALeaderThatLeavesIsReplaced(t *testing.T) {
 	for leaving := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			f := opened(t, new(memory), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://a.example/2")

@@ -50,7 +50,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 }
 
 // Reading the work of a site does not allocate it.
-func TestToLookAtASiteTakesNoMemory(t *testing.T) {
+func TestReadingAWorkDoesNotAllocate(t *testing.T) {
 	f := opened(t, new(memory), Options{Requisites: true, Delay: time.Second})
 	s := f.site("http://a.example")
 	f.mu.Lock()

@@ -8,7 +8,7 @@ import (
 
 // Clean gives the results of the examples in Yandex's documentation, and of cases that the
 // documentation does not define.
-func TestWhatCleanParamTakesOut(t *testing.T) {
+func TestWhatCleanParamRemoves(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 40 {
 		fmt.Fprintf(&many, "Clean-param: p /%d/\n", i)

@@ -165,7 +165,7 @@ func TestVisitTime(t *testing.T) {
 }
 
 // A file without Crawl-delay, Request-rate and Visit-time sets no delay, rate or visit time.
-func TestNothingSaidAboutTime(t *testing.T) {
+func TestFilesWithoutDelays(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDisallow: /x\nVisit-time: never\nCrawl-delay: soon\nRequest-rate: often\n"), RFC9309).Group("wrenbot")
 	if w, ok := g.VisitTime(); ok || len(w) != 0 {
 		t.Errorf("%v", w)

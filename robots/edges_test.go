@@ -206,7 +206,7 @@ func TestEachStatus(t *testing.T) {
 }
 
 // Only an answer with a 2xx status is used as a copy.
-func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
+func TestOnlyGoodAnswersAreCopies(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, d := range []Dialect{RFC9309, Google} {
 		for _, status := range []int{404, 403, 500} {
@@ -345,7 +345,7 @@ func TestHouseANameThatIsAKey(t *testing.T) {
 }
 
 // Dot segments after a wildcard, which no URL has, are kept. The rule matches no other URL.
-func TestHouseDotsBehindAWildcard(t *testing.T) {
+func TestHouseDotsAfterAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: */a/../b\nDisallow: /x?/a/../b\n", "wrenbot", "/x/b allow \n /b allow \n /x?/b allow \n /x?/a/../b disallow 3")
 }
 

@@ -194,7 +194,7 @@ func TestHouseDotSegments(t *testing.T) {
 
 // House: dot segments after a wildcard or in a query are kept, because the segment before them
 // is unknown.
-func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
+func TestHouseDotSegmentsAfterAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../c*/../d\nDisallow: /e?/../f\nDisallow: /g*/./h\n", "wrenbot", `
 /c?/../d     disallow
 /c/x/../d    allow

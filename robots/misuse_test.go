@@ -146,7 +146,7 @@ func TestFilesThatNoOwnerWrites(t *testing.T) {
 }
 
 // Header fields, elements and URLs that are not valid are ignored, or give an error.
-func TestValuesThatAreNone(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	odd := []string{"", " ", "\x00", "\xff\xfe", ",,,;;;===", strings.Repeat("noindex,", 1<<12), "unavailable_after: ", "unavailable_after: 99999", "max-snippet: -99999999999999999999", strings.Repeat("x", 1<<16), "http://", "http://[", "//", "mailto:x"}
 	for _, v := range odd {
 		quiet(t, v[:min(len(v), 30)], func() {

@@ -14,7 +14,7 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what is said of problems into testdata/said.txt; read the difference")
 
 // The messages and hints of Problems, for files that have every problem.
-func TestWhatIsSaid(t *testing.T) {
+func TestMessagesOfProblems(t *testing.T) {
 	names, err := filepath.Glob("testdata/lint/*.txt")
 	if err != nil || len(names) == 0 {
 		t.Fatal(err, names)

@@ -149,7 +149,7 @@ func TestWhatRefusesAPurpose(t *testing.T) {
 }
 
 // Licenses and policies are returned, but they grant nothing.
-func TestWhereTermsStand(t *testing.T) {
+func TestLicensesAndPoliciesAreReturned(t *testing.T) {
 	f := Parse([]byte("License: https://a.test/l\nUser-agent: wren\nDisallow:\nLicense: https://a.test/l\nLicense: no url\nLicense: https://a.test/m\n"), RFC9309)
 	s := f.Group("wren").Signals("/")
 	s = s.Merge((&Answer{
@@ -189,7 +189,7 @@ func TestSignalsAreFew(t *testing.T) {
 }
 
 // Groups without a file have no signals.
-func TestWithoutAFileNothingIsSaid(t *testing.T) {
+func TestGroupsWithoutAFileHaveNoSignals(t *testing.T) {
 	for _, s := range []*Snapshot{nil, {URL: "https://a.test/robots.txt", Status: 404}, {URL: "https://a.test/robots.txt", Status: 403, Body: []byte("License: https://a.test/l")}} {
 		if got := s.Group(Policy{Token: "wren"}, noon).Signals("/"); !got.IsZero() {
 			t.Errorf("%v: %v", s, got)
@@ -201,7 +201,7 @@ func TestWithoutAFileNothingIsSaid(t *testing.T) {
 }
 
 // The value of a Noindex line is valid text of bounded length.
-func TestPatternsAreToldAsText(t *testing.T) {
+func TestShownPatternsAreValidText(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"/a": "Noindex: /a", "/a\xff": "Noindex: /a\uFFFD", "/" + strings.Repeat("*", 300): "Noindex: /" + strings.Repeat("*", maxShown-1) + "...",
 	} {

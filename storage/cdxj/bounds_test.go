@@ -225,7 +225,7 @@ func TestLongestLine(t *testing.T) {
 }
 
 // Without a given memory, a Sorter holds more than one line in memory.
-func TestMemoryThatIsNotGiven(t *testing.T) {
+func TestTheDefaultMemoryOfASorter(t *testing.T) {
 	for _, memory := range []int{0, -1} {
 		s := NewSorter(filepath.Join(t.TempDir(), "none"), memory)
 		defer s.Close()

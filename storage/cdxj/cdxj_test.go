@@ -189,7 +189,7 @@ func TestIndex(t *testing.T) {
 }
 
 // Index continues after a damaged record and returns the following ones.
-func TestIndexGoesOnBehindDamage(t *testing.T) {
+func TestIndexContinuesAfterDamage(t *testing.T) {
 	file, placed := archive(t)
 	file[placed[4].Offset+placed[4].Length-6] ^= 1 // damage the checksum of the gzip member
 	var got []int64

@@ -82,7 +82,7 @@ func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 
 // A malformed line gives an error, and hides no other line. The same is true for a last line that
 // was cut. An index may consist of one line.
-func TestALineThatIsNoneIsTold(t *testing.T) {
+func TestMalformedLinesAreErrors(t *testing.T) {
 	good := indexOf(t, "http://a.example/x", "http://a.example/x")
 	line, _, _ := bytes.Cut(good, []byte("\n"))
 	index := append([]byte("example,a)/x 2020\n"), good...)

@@ -37,7 +37,7 @@ func quiet(t *testing.T, name string, f func() error, wantError bool) {
 }
 
 // A line that is not an entry gives an error that says why in a few words.
-func TestLinesThatAreNone(t *testing.T) {
+func TestInvalidLines(t *testing.T) {
 	for _, line := range []string{
 		"", " ", "\x00", "a", "a b", "a b c", "a b {", "a b {}", "a b []", "a b null", "{}", "a 20000101000000 {\"offset\":\"x\"}", "a 20000101000000 {\"offset\":\"-1\"}",
 		"a 2000 {}", "a 99999999999999 {}", "a 20000101000000 {\"status\":\"\x00\"}", "a 20000101000000 " + strings.Repeat("{\"a\":", 1<<16), strings.Repeat("x", 1<<20), "com,example)/ 20000101000000 {\"url\":7}",
@@ -47,7 +47,7 @@ func TestLinesThatAreNone(t *testing.T) {
 }
 
 // For an index that cannot be read or searched, Find returns an error or nothing, and always ends.
-func TestIndexesThatAreNone(t *testing.T) {
+func TestInvalidIndexes(t *testing.T) {
 	search := func(r io.ReaderAt, size int64, url string) error {
 		n := 0
 		for _, err := range Find(r, size, url) {

@@ -13,7 +13,7 @@ import (
 
 // If a file is no table, or a path cannot be opened, Open returns an error and does not change the
 // file.
-func TestFilesThatAreNoTable(t *testing.T) {
+func TestInvalidTableFiles(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(path string) string{
 		"a directory":  func(path string) string { os.Mkdir(path, 0o700); return path },

@@ -71,7 +71,7 @@ func (a *acked) lacks(committed time.Time) time.Duration {
 			return a.At.Sub(r.At)
 		}
 	}
-	return 0 // at most the commits of the last recentEvery are lost
+	return 0 // the database lacks only commits of the last recentEvery
 }
 
 // readAcked reads ackedFile in dir. It returns nil if the file does not exist, or was not written

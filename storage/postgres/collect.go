@@ -93,7 +93,7 @@ func (d *database) CollectState(ctx context.Context) (state.Source, error) {
 	return s, nil
 }
 
-// begin begins the transaction, and reads everything that is small.
+// begin starts the transaction of s, and reads the rows of the crawl and of its nodes.
 func (s *source) begin(ctx context.Context) (err error) {
 	s.tx, err = s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
@@ -441,7 +441,7 @@ func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	return made(m.Value(processes.EndKey, best))
 }
 
-// endsQuery selects how the last run of each node ended.
+// endsQuery is the query for the stored end of each node's last run. $1 is the key of this value.
 const endsQuery = "select value::text from value where node <> '' and key = $1"
 
 // lastEnd returns the end of the run that began at began. If no node has stored it, it returns the

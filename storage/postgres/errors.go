@@ -18,8 +18,8 @@ var ErrSession = errors.New("the session of this node is over: other nodes may h
 
 // How long statements are repeated while the server cannot be reached.
 const (
-	longestOutage  = 15 * time.Minute // for a node
-	longestReading = 10 * time.Second // for a program that only reads
+	longestOutage  = 15 * time.Minute // how long a node repeats a statement
+	longestReading = 10 * time.Second // how long a program that only reads repeats it
 )
 
 // retry calls f until it succeeds, or fails with an error that repeating cannot remove. Repeated

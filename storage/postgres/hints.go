@@ -40,7 +40,7 @@ func hint(err error) string {
 	return ""
 }
 
-// foreign is the end of the error about a schema crawl with unknown tables.
+// foreign is the end of the error message for a schema named crawl that has unknown tables.
 const foreign = ": the schema crawl of the database is of another program, or of an unfinished version: give the crawl a database of its own"
 
 // oldest is the oldest supported version of PostgreSQL, in the form of server_version_num.

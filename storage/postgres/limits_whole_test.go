@@ -85,7 +85,7 @@ func TestALimitOfPagesCountsForAllNodes(t *testing.T) {
 }
 
 // If there are fewer pages than the limit, the crawl ends when all are fetched.
-func TestALimitThatIsNotReachedIsNoEnd(t *testing.T) {
+func TestACrawlBelowItsLimitEndsWithoutIt(t *testing.T) {
 	t.Parallel()
 	c := wide(t, 10, 10)
 	c.opts = func(o *crawler.Options) { o.Limit = 105 }

@@ -98,7 +98,7 @@ func TestExchangesThatCannotBeWritten(t *testing.T) {
 }
 
 // If a reader fails or returns odd lengths, reading the archive ends with an error.
-func TestArchivesThatAreNone(t *testing.T) {
+func TestInvalidArchives(t *testing.T) {
 	for name, r := range map[string]oddReader{
 		"fails":          func([]byte) (int, error) { return 0, errMisuse },
 		"is never ready": func([]byte) (int, error) { return 0, nil },

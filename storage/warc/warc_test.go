@@ -398,8 +398,8 @@ func TestNoWriteErrorIsLost(t *testing.T) {
 		if err := all(&whole); err != nil {
 			t.Fatal(err)
 		}
-		// Leave out the last bytes: the lengths of two runs differ a little, because their IDs
-		// differ.
+		// The last 100 sizes are left out: the length of the file differs a little between two
+		// runs, because the IDs differ.
 		for room := range whole.Len() - 100 {
 			if err := all(&filling{room, full}); !errors.Is(err, full) {
 				t.Fatalf("plain %v, room for %d of %d bytes: %v", plain, room, whole.Len(), err)

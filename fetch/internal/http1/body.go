@@ -298,7 +298,8 @@ func (b *Body) trailer() error {
 
 // line reads a line with its line end, and returns it without the line end. The line end is CRLF,
 // or LF alone; bare is true for LF alone. The returned line is valid until more is read. The line
-// may have at most most bytes, including its line end. If it has more, the error wraps long.
+// may have as many bytes as the parameter most says, including its line end. If it has more, the
+// error wraps long.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

@@ -436,7 +436,7 @@ func TestAChunkWithoutASizeEndsTheReadBeforeIt(t *testing.T) {
 }
 
 // An answer that is not HTTP may still have a head. The head ends at its empty line.
-func TestTheHeadOfWhatCannotBeReadEndsBeforeItsBody(t *testing.T) {
+func TestTheHeadOfAnInvalidAnswerEndsBeforeItsBody(t *testing.T) {
 	if o := exchange(says("HTTP/x 429 X\r\nA: b\r\n\r\nC: d\r\n", 0), false); o.err == nil || o.head != "HTTP/x 429 X\r\nA: b\r\n\r\n" {
 		t.Errorf("%q: %v", o.head, o)
 	}

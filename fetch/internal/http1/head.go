@@ -68,7 +68,8 @@ func (c *Conn) Receive(bodiless bool) (*Response, error) {
 // body is read or End is called.
 func (c *Conn) Head() []byte { return c.head }
 
-// readHead reads a head and nothing after it. The head may have at most most bytes.
+// readHead reads a head and nothing after it. The parameter most is the largest length of the head
+// in bytes.
 func (c *Conn) readHead(most int) error {
 	c.head = nil
 	if err := c.skipEmptyLines(); err != nil {
