@@ -146,7 +146,7 @@ func simulate(t *testing.T, hosts []simHost, visits int, keeps bool, atMost time
 func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 	for _, test := range []struct {
 		visits, hostile, good int
-		kept                  int     // number of visits at the same time
+		kept                  int     // number of turns that are kept back for quick hosts
 		time                  float64 // share of the time in which turns are kept back
 		atMost                time.Duration
 	}{

@@ -146,7 +146,7 @@ func (db *node) selectEntries(w *wanted, now time.Time, n int, requisites bool) 
 	return all, next, db.send(b)
 }
 
-// nextRequisite returns the earliest due time of the requisites in the database that are not in
+// nextRequisite returns the earliest due time of the requisites in the database, without those in
 // all.
 func (db *node) nextRequisite(w *wanted, all []row) (time.Time, error) {
 	taken := w.out
