@@ -7,8 +7,8 @@ import (
 // A throttle limits the bytes per second of all bodies together. It is safe for concurrent use.
 type throttle struct{ limiter *rate.Limiter }
 
-// portion is the largest number of bytes that one read of a body takes, if there is a limit of
-// the bandwidth, or of all bytes of the crawl or of the site.
+// portion is the largest number of bytes that one read of a body takes. It applies if the
+// bandwidth, or the total bytes of the crawl or of the site, are limited.
 const portion = 16 << 10
 
 // newThrottle returns a throttle, or nil if bytesPerSecond is not positive, which means no
@@ -29,9 +29,8 @@ func (f *Fetcher) portion() int {
 	return portion
 }
 
-// pay waits until the limit allows n bytes, which were already read from a body. The time-outs
-// of the exchange, which w keeps, are stopped during this wait, because the site does not cause
-// it.
+// pay waits until the limit allows n bytes, which were already read from a body. The time-outs of
+// the exchange (see watch) do not run during this wait, because the site does not cause it.
 func (t *throttle) pay(w *watch, n int) {
 	if n == 0 {
 		return

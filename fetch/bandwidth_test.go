@@ -40,8 +40,8 @@ func TestWhatAReadCosts(t *testing.T) {
 		defer w.stop()
 		for n, want := range map[int]time.Duration{0: 0, 1: 10*time.Second + time.Millisecond, 2000: 12 * time.Second} {
 			th := newThrottle(1000)
-			th.limiter.ReserveN(time.Now(), portion) // all available bytes
-			th.limiter.ReserveN(time.Now(), 10_000)  // of another body
+			th.limiter.ReserveN(time.Now(), portion) // use up all tokens
+			th.limiter.ReserveN(time.Now(), 10_000)  // another body has borrowed tokens
 			begin := time.Now()
 			th.pay(w, n)
 			if took := time.Since(begin).Round(time.Microsecond); took != want {

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// text returns about n bytes that compress like pages.
+// text returns about n bytes that compress as well as pages do.
 func text(n int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {

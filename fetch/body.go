@@ -12,23 +12,23 @@ import (
 // A body is the content of an answer, or the part of the content that was read.
 type body struct {
 	decoded []byte
-	wire    []byte  // the content with its content coding; set only with Options.KeepWire
-	n       int64   // bytes that were received
+	wire    []byte  // the content as received, with its content coding; set only with Options.KeepWire
+	n       int64   // number of bytes that were received
 	cut     bool    // the content continues after decoded
 	lent    *[]byte // the scratch buffer that holds decoded; nil if decoded has its own memory
 	share   share   // the part of the memory budget that the body has taken
 
-	plain, kept spool  // collect the bytes of decoded and of wire
-	raw         *spool // the bytes as received, if all decoders with a large window were in use
+	plain, kept spool  // plain collects the bytes of decoded, and kept those of wire
+	raw         *spool // bytes as received, to be decoded later, because all decoders with a large window were in use
 	windows     int64  // number of large windows that decoding raw needs
 	later       func(src source) error
 }
 
-// A source reads the content of an answer from the wire. The transfer coding is already undone,
-// the content coding is not.
+// A source reads the content of an answer from the connection. The transfer coding was already
+// removed, but the content coding was not.
 type source struct {
 	r    io.Reader
-	read func(int) // called after each read with the number of bytes
+	read func(int) // called after each read with the number of bytes of that read
 	most int       // largest number of bytes of one read; 0: no limit
 	end  int64     // largest number of bytes of the whole body; 0: no limit
 	keep *spool    // receives a copy of the bytes; nil: no copy
@@ -58,15 +58,15 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads and decodes an answer's body, up to limit bytes. It calls read with the number
-// of bytes after each read from the wire. If lend is true, the body may use a scratch buffer.
-// The caller must call settle, which needs no connection, before it uses the body.
+// readBody reads and decodes an answer's body, up to limit bytes. After each read from the
+// connection it calls read with the number of bytes. If lend is true, the body may use a scratch
+// buffer. The caller must call settle before it uses the body. settle needs no connection.
 func (f *Fetcher) readBody(resp *http.Response, budget *budget, limit int64, lend bool, read func(int)) (*body, error) {
 	return f.readAs(resp, budget, limit, lend, false, read)
 }
 
 // readRules is readBody for robots.txt, tdmrep.json and licenses. It returns an error if bytes
-// follow the end of the content coding, because they may contain a rule that forbids a page.
+// follow the end of the content coding: they may contain a rule that forbids a page.
 func (f *Fetcher) readRules(resp *http.Response, limit int64, read func(int)) (*body, error) {
 	return f.readAs(resp, nil, limit, false, true, read)
 }
@@ -107,16 +107,15 @@ func (f *Fetcher) readAs(resp *http.Response, budget *budget, limit int64, lend,
 	if whole {
 		d.requireWhole()
 	}
-	// The content coding may end before the transfer coding or the HTTP/2 stream. The bytes
-	// after its end are read so that the connection can be kept, and an error in these bytes is
-	// ignored. With HTTP/1.1 and a Content-Length they are not read: servers often send the
-	// number of decoded bytes as Content-Length by mistake, and waiting for so many bytes would
-	// be in vain.
+	// The content coding may end before the transfer coding or the HTTP/2 stream. The bytes after
+	// its end are read so that the connection can be kept. An error in these bytes is ignored.
+	// With HTTP/1.1 and a Content-Length they are not read: some servers send the number of
+	// decoded bytes as Content-Length by mistake, and the missing bytes would never come.
 	return b, f.decode(b, d, src, limit, lend, resp.ContentLength < 0 || resp.ProtoMajor == 2)
 }
 
-// mostCoded returns how many bytes a body may have on the wire if its decoded form may have
-// limit bytes.
+// mostCoded returns how many bytes a body may have on the wire if it may have limit bytes after
+// decoding.
 func mostCoded(limit int64) int64 { return limit + limit/16 + 64<<10 }
 
 // decode reads and decodes src into b. If drained is true, it also reads the bytes after the
@@ -184,8 +183,8 @@ func (b *body) free() {
 	b.share.release()
 }
 
-// Decode reads the body of a stored answer and undoes its content coding, up to Options.MaxSize
-// bytes. It treats the body like that of an answer from the network.
+// Decode reads the body of a stored answer and removes its content coding, up to Options.MaxSize
+// bytes. It treats the body like one from the network.
 func (f *Fetcher) Decode(resp *http.Response) ([]byte, error) {
 	b, err := f.readBody(resp, nil, f.opts.MaxSize, false, func(int) {})
 	return b.plain.b, err
@@ -212,8 +211,8 @@ var scratch = sync.Pool{New: func() any { return new([]byte) }}
 // maxScratch bytes of each body do not count in the memory budget.
 const maxScratch = 256 << 10
 
-// maxTrusted is the largest number of bytes that are allocated only because a Content-Length
-// announces them.
+// maxTrusted is the largest number of bytes that are allocated in advance because of a
+// Content-Length.
 const maxTrusted = 4 << 20
 
 // read reads r up to limit bytes into b.plain. expected is the number of bytes that the

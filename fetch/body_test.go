@@ -37,7 +37,7 @@ func TestLentBodies(t *testing.T) {
 			if x.Body != nil {
 				t.Error("a body that was given back is still there")
 			}
-			x.Release() // a second call does nothing
+			x.Release() // a second call has no effect
 			continue
 		}
 		kept = append(kept, x)
@@ -68,7 +68,7 @@ func TestLongBodiesAreReadIntoOnePiece(t *testing.T) {
 	}
 }
 
-// Bodies are lent up to the size of the buffers that are kept.
+// Only bodies up to maxScratch bytes are lent.
 func TestOnlySmallBodiesAreLent(t *testing.T) {
 	for size, want := range map[int]bool{1000: true, maxScratch - 1: true, maxScratch: false} {
 		f := &Fetcher{}
@@ -79,8 +79,7 @@ func TestOnlySmallBodiesAreLent(t *testing.T) {
 	}
 }
 
-// The memory for the bytes on the wire is allocated once if the server sends a
-// Content-Length.
+// The memory for the bytes on the wire is allocated once, if the server sends a Content-Length.
 func TestTheWireIsReadIntoOnePiece(t *testing.T) {
 	f := &Fetcher{opts: Options{Bodies: Bodies{KeepWire: true}}}
 	defer f.decoders.close()
@@ -125,7 +124,7 @@ func TestASourceHasBounds(t *testing.T) {
 	}
 }
 
-// At most one byte more than the limit is read of a body, with any size of reads.
+// At most one byte more than the limit is read of a body, for any size of the reads.
 func TestOneByteMoreThanTheLimitIsRead(t *testing.T) {
 	f := &Fetcher{}
 	for size, want := range map[int]int64{9: 9, 10: 10, 11: 11, 12: 11, 1000: 11} {
@@ -143,9 +142,9 @@ func TestOneByteMoreThanTheLimitIsRead(t *testing.T) {
 }
 
 // Encoded bytes that decode to nothing are read up to a limit, by a decoder or into a file.
-func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
+func TestEncodedBytesThatDecodeToNothingAreLimited(t *testing.T) {
 	const limit, most = 1600, 1600 + 100 + 65536
-	wire := bytes.Repeat([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), 10_000) // RFC 8878, section 3.1.2
+	wire := bytes.Repeat([]byte("\x50\x2a\x4d\x18\x01\x00\x00\x00x"), 10_000) // frames that decoders skip (RFC 8878, section 3.1.2)
 	f := &Fetcher{}
 	defer f.decoders.close()
 	for _, busy := range []bool{false, true} {
@@ -172,9 +171,9 @@ func TestHowMuchOfACodingThatStandsForNothingIsRead(t *testing.T) {
 	}
 }
 
-// The bytes after the end of a coding are read if that keeps the connection usable, but not
-// if the length may be wrong.
-func TestWhatStandsBehindACodingIsReadWhereItEnds(t *testing.T) {
+// The bytes after the end of a coding are read if this keeps the connection usable. They are not
+// read if the Content-Length may be wrong.
+func TestBytesAfterACoding(t *testing.T) {
 	wire := append(gzipped([]byte("hello")), make([]byte, 20_000)...)
 	for _, tc := range []struct {
 		length  int64
@@ -194,13 +193,13 @@ func TestWhatStandsBehindACodingIsReadWhereItEnds(t *testing.T) {
 	}
 }
 
-// A body waits for a decoder in its encoded form. Errors on the wire have the same results as
-// for other bodies.
+// A body waits for a decoder in its encoded form. Errors on the wire have the same results as for
+// other bodies.
 func TestBodiesThatWaitForADecoder(t *testing.T) {
 	hello := string(coded(t, "br", []byte("hello")))
 	for name, tc := range map[string]struct {
 		wire      string
-		more      int // bytes that do not come
+		more      int // announced bytes that the server does not send
 		want      Stage
 		truncated string
 		body      string
@@ -237,7 +236,7 @@ func TestBodiesThatWaitForADecoder(t *testing.T) {
 	}
 }
 
-// A body that failed leaves no memory in use and no file.
+// A body that failed holds no memory and no file after free.
 func TestABodyThatIsFreedHasNoFiles(t *testing.T) {
 	budget := newBudget(10, t.TempDir())
 	b := &body{share: share{budget: budget, full: true}, raw: &spool{share: &share{budget: budget, full: true}}}

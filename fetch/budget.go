@@ -11,23 +11,23 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A budget limits the memory of all bodies together. A body counts from its first byte until
-// its exchange is released. A budget is safe for concurrent use. A nil budget has no limit.
+// A budget limits the memory of all bodies together. A body counts from its first byte until its
+// exchange is released. A budget is safe for concurrent use. A nil budget has no limit.
 //
-// No goroutine waits for the budget while it uses a connection, because the server would have
-// to wait, too. A body for which there is no room is written to a temporary file. It is read
-// back into memory after the server has sent the whole answer. A goroutine that holds a part of
-// the budget does not wait for more. Therefore even a small budget gets room for all bodies one
-// after another, in the order in which they came.
+// No goroutine waits for the budget while it uses a connection, because the server would have to
+// wait, too. A body without room in the budget is written to a temporary file. It is read back
+// into memory after the server has sent the whole answer. A goroutine that holds a part of the
+// budget does not wait for more. So even a small budget has room for all bodies one after another,
+// in the order in which they came.
 type budget struct {
 	size    int64
-	room    *semaphore.Weighted // has size units, one for each byte
-	windows *semaphore.Weighted // has maxWindows units
+	room    *semaphore.Weighted // a semaphore of size units, one for each byte
+	windows *semaphore.Weighted // a semaphore of maxWindows units
 	dir     string              // directory of the temporary files; empty: the directory of the system
 }
 
 // maxWindows is the largest number of br and zstd decoders that run at once. The window of each
-// takes up to 16 MiB, however small the body is.
+// takes up to 16 MiB, even for a small body.
 const maxWindows = 4
 
 func newBudget(size int64, dir string) *budget {
@@ -66,7 +66,7 @@ type share struct {
 	budget *budget
 	asked  int64 // bytes of memory that the body needs, including those that do not count in the budget
 	taken  int64 // bytes taken from the budget
-	full   bool  // the budget had no room: the body is in files
+	full   bool  // the budget had no room, so the body is in files
 }
 
 // grow takes n more bytes from the budget and reports whether there was room for them. If it
@@ -148,8 +148,8 @@ type spool struct {
 	share *share
 	b     []byte
 	file  *os.File
-	n     int64  // bytes in file
-	page  []byte // buffer for the bytes that go to file
+	n     int64  // number of bytes in file
+	page  []byte // buffer for the bytes that are written to file next
 	most  int64  // largest number of bytes that fill may take
 }
 
@@ -182,12 +182,12 @@ func (p *spool) fill(r io.Reader, limit int64) error {
 	return nil
 }
 
-// room returns a buffer for the next bytes. The caller puts them into the buffer, and then
-// calls took. most is the largest length of the buffer in bytes.
+// room returns a buffer for the next bytes. The parameter most is its largest length in bytes. The
+// caller fills the buffer and then calls took.
 func (p *spool) room(most int64) ([]byte, error) {
 	if len(p.b) == cap(p.b) && p.file == nil {
 		if step := min(int64(max(4<<10, len(p.b))), most); p.share.grow(step) {
-			grown := make([]byte, len(p.b), len(p.b)+int(step)) // append would allocate more
+			grown := make([]byte, len(p.b), len(p.b)+int(step)) // append would allocate more than step
 			copy(grown, p.b)
 			p.b = grown
 		}
@@ -277,11 +277,11 @@ func (p *spool) load() error {
 	return nil
 }
 
-// free closes and removes the file.
+// free closes the temporary file and removes it.
 func (p *spool) free() {
 	if p.file != nil {
 		p.file.Close()
-		os.Remove(p.file.Name()) // if it could not be removed before
+		os.Remove(p.file.Name()) // removes the name if spill could not remove it while the file was open
 		p.file, p.page = nil, nil
 	}
 }

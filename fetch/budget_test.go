@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// visitWith takes turns for a URL until it has ended, as a crawl does, and calls use with
-// each result before it is released.
+// visitWith takes turns for a URL until its entry has ended, as a crawl does. It calls use with
+// each result before the result is released.
 func visitWith(ctx context.Context, f *Fetcher, raw string, use func(*Result)) error {
 	u, err := frontier.ParseURL(raw)
 	if err != nil {
@@ -50,14 +50,14 @@ func visitWith(ctx context.Context, f *Fetcher, raw string, use func(*Result)) e
 	return err
 }
 
-// encoded returns a page in a coding.
+// encoded returns an answer with the page plain in a content coding.
 func encoded(t testing.TB, coding string, plain []byte) string {
 	body := coded(t, coding, plain)
 	return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n%s", coding, len(body), body)
 }
 
 // With a budget of one byte, the bodies are read into memory one after another. Each body is
-// whole, and no server waits for the budget.
+// complete, and no server waits for the budget.
 func TestTheLeastBudgetLetsOneBodyAfterTheOtherThrough(t *testing.T) {
 	plain := text(270 << 10)
 	kinds := []string{"", "gzip", "br", "zstd"}
@@ -137,7 +137,7 @@ func TestBodiesThatAreCutOrBrokenAreSoWithoutMemory(t *testing.T) {
 					}
 					f := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true, MaxSize: limit, BodyBudget: budget, TempDir: t.TempDir()}}).fetcher
 					if budget > 0 {
-						// All decoders are in use: the body waits in its encoded form.
+						// All decoders are in use, so the body waits in its encoded form.
 						for range maxWindows {
 							f.bodies.window("br")
 						}
@@ -174,7 +174,7 @@ func TestTheContextEndsTheWaitForRoom(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		holds, stop := make(chan bool), make(chan bool)
 		var visits sync.WaitGroup
-		// This visit has all the room until stop is closed.
+		// This visit holds the whole budget until stop is closed.
 		visits.Go(func() {
 			visitWith(t.Context(), f, "http://a.example/", func(r *Result) {
 				if r.Page != nil {
@@ -210,7 +210,7 @@ func TestWhatHasNoPlaceForItsFileIsNoFaultOfTheSite(t *testing.T) {
 	})
 }
 
-// The wait for a decoder ends with the context.
+// A body stops waiting for a decoder when its context ends.
 func TestTheContextEndsTheWaitForADecoder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return encoded(t, "br", []byte("hello")) }))}
@@ -260,8 +260,8 @@ func TestAFileThatFailsIsAnErrorOfThePile(t *testing.T) {
 	}
 }
 
-// The bytes after a body are read to the end, even if that is exactly the limit.
-func TestWhatStandsBehindABodyIsReadToTheEnd(t *testing.T) {
+// The bytes after a body are read to the end, even if they end exactly at the limit.
+func TestBytesAfterABodyAreReadToTheEnd(t *testing.T) {
 	for size, want := range map[int]bool{0: true, 1024: true, 1536: true, 1537: false} {
 		ended := false
 		rest := strings.NewReader(strings.Repeat("x", size))
@@ -280,7 +280,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// A body that needs no room does not wait for bodies that need room.
+// A body that fits in the free first bytes does not wait for bodies that need the budget.
 func TestTheFirstBytesOfABodyNeedNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(10, t.TempDir())
@@ -335,8 +335,8 @@ func TestWhatABudgetIs(t *testing.T) {
 	}
 }
 
-// Memory doubles, from 4 KiB on; files are written in larger pieces.
-func TestHowAPileGrows(t *testing.T) {
+// Memory grows from 4 KiB by doubling. Files are written in larger pieces.
+func TestHowASpoolGrows(t *testing.T) {
 	p := &spool{share: &share{}}
 	for _, tc := range []struct{ size, want int }{{1, 4096}, {4096, 4096}, {4097, 8192}, {8193, 16384}} {
 		if err := p.append(make([]byte, tc.size-len(p.b))); err != nil || cap(p.b) != tc.want {
@@ -350,7 +350,8 @@ func TestHowAPileGrows(t *testing.T) {
 	}
 }
 
-// A body that is read back takes the room of its size, and leaves no file.
+// A body that is read back into memory takes as much of the budget as its size, and leaves no
+// file.
 func TestTheRoomOfWhatIsReadBack(t *testing.T) {
 	for size, want := range map[int]int64{0: 0, 1: 0, 262144: 0, 262145: 1, 262149: 5, 262154: 10, 262155: 10} {
 		b := newBudget(10, t.TempDir())

@@ -10,21 +10,21 @@ import (
 )
 
 // Limits of a captcha page. A page that contains only a captcha is a challenge (see challenge),
-// whoever made the captcha, even if its status is 200. A page that also has text to read or
-// other fields to fill in is not a challenge, because forms for comments and logins have
-// captchas, too.
+// for a captcha of any maker, even if the status is 200. A page that also has text to read or
+// other fields to fill in is not a challenge, because forms for comments and logins have captchas,
+// too.
 const (
-	maxCaptcha      = 128 << 10 // bytes of the page
-	maxCaptchaText  = 600       // bytes of text on the page; several blanks count as one
-	maxCaptchaLinks = 5         // links on the page
+	maxCaptcha      = 128 << 10 // largest size of the page in bytes
+	maxCaptchaText  = 600       // largest size of the text on the page in bytes; several blanks count as one
+	maxCaptchaLinks = 5         // largest number of links on the page
 )
 
-// widgets are the texts that show that a page has a captcha: a class, the address of a script
-// or an attribute. The maker of each captcha documents them.
+// widgets are texts that occur only on pages with a captcha: a class, the address of a script or
+// an attribute. The maker of each captcha documents them.
 var widgets = []string{
-	"g-recaptcha", "/recaptcha/api.js", "/recaptcha/enterprise.js", // developers.google.com/recaptcha
-	"h-captcha", "hcaptcha.com/1/api.js", // docs.hcaptcha.com
-	"cf-turnstile", "challenges.cloudflare.com/turnstile", // developers.cloudflare.com/turnstile
+	"g-recaptcha", "/recaptcha/api.js", "/recaptcha/enterprise.js", // documented at developers.google.com/recaptcha
+	"h-captcha", "hcaptcha.com/1/api.js", // documented at docs.hcaptcha.com
+	"cf-turnstile", "challenges.cloudflare.com/turnstile", // documented at developers.cloudflare.com/turnstile
 	"frc-captcha", "smart-captcha", "smartcaptcha.yandexcloud.net", "captcha.js", "arkoselabs.com", "geetest.com",
 }
 
@@ -45,7 +45,7 @@ func isCaptcha(body []byte) bool {
 		form, widget bool
 		text, links  int
 	}
-	hidden := "" // the open element whose text is not shown
+	hidden := "" // name of the open element whose text is not shown; "" if none exists
 	z := html.NewTokenizer(bytes.NewReader(body))
 	for seen.text <= maxCaptchaText && seen.links <= maxCaptchaLinks {
 		kind := z.Next()

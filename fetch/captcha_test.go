@@ -47,7 +47,7 @@ func TestAPageThatIsNothingButACaptcha(t *testing.T) {
 	}
 }
 
-// A page is a captcha only up to a number of letters, of links and of bytes.
+// A page is a captcha page only up to a number of letters, of links and of bytes.
 func TestTheBoundsOfACaptchaPage(t *testing.T) {
 	const head, foot = `<form><i class="h-captcha"></i></form>`, "<!-- x -->"
 	for name, pages := range map[string][2]string{
@@ -61,7 +61,7 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 			t.Errorf("%s: %t at the bound, %t beyond", name, isCaptcha([]byte(pages[0])), isCaptcha([]byte(pages[1])))
 		}
 	}
-	// Elements that may contain the mark, and elements that may be beside it.
+	// A captcha may be marked on any of these elements, beside any of these other elements.
 	for _, element := range []string{`<i class="x h-captcha y">`, `<i id=h-captcha>`, `<script src="https://hcaptcha.com/1/api.js"></script>`, `<link href=/captcha.js>`} {
 		if !isCaptcha([]byte("<form>" + element)) {
 			t.Errorf("%s is not a captcha", element)
@@ -87,7 +87,7 @@ func TestTheBoundsOfACaptchaPage(t *testing.T) {
 			t.Errorf("%s is not a captcha", w)
 		}
 	}
-	// The text of these elements is not visible.
+	// Browsers do not show the text of these elements.
 	for _, name := range []string{"script", "style", "title", "noscript", "template"} {
 		hidden := "<" + name + ">" + strings.Repeat("x", 601) + "</" + name + ">"
 		if !isCaptcha([]byte(head+hidden)) || isCaptcha([]byte(head+hidden+strings.Repeat("x", 601))) {

@@ -9,39 +9,39 @@ import (
 )
 
 // A challenge describes how to recognize a bot-challenge page of one content delivery network.
-// Such a page is sent instead of the requested page and demands a browser or a human. This
-// crawler does not solve challenges. When it gets one, it slows down.
+// Such a page is sent instead of the requested page and demands a browser or a human. This crawler
+// does not solve challenges. When it gets one, it slows down.
 //
-// The field or text must not occur in answers with the requested page. The fields that only
-// name the network (X-Iinfo, X-DataDome, Akamai-GRN ...) are in all its answers, so they show
-// nothing. Fields are checked before texts.
+// The field or text must not occur in ordinary answers. Some fields only name the network
+// (X-Iinfo, X-DataDome, Akamai-GRN ...). They are in all answers of the network, so they cannot be
+// used. Fields are checked before texts.
 type challenge struct {
 	network string
-	status  []int  // nil: any status; some challenges have status 200
-	field   string // name of a header field
+	status  []int  // statuses of the challenge; nil: any status. Some challenges have status 200
+	field   string // name of the header field that identifies the challenge; or empty
 	value   string // value of the field, in any letter case
 	text    string // substring of the body; used if field is empty
-	most    int    // largest length in bytes of a body that is searched for text; a longer page only mentions the challenge
+	most    int    // largest length in bytes of a body that is searched for text, because longer pages only mention it
 }
 
 var challenges = []challenge{
-	// https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
+	// Source: https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
 	{network: "Cloudflare", field: "Cf-Mitigated", value: "challenge"},
-	// https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html
+	// Source: https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html
 	{network: "AWS WAF", field: "X-Amzn-Waf-Action", value: "challenge"},
 	{network: "AWS WAF", field: "X-Amzn-Waf-Action", value: "captcha"},
-	// https://vercel.com/docs/attack-challenge-mode describes the challenge. The field was seen
-	// with status 403 and with status 429.
+	// https://vercel.com/docs/attack-challenge-mode describes the challenge. The field was seen in
+	// answers with status 403 and 429.
 	{network: "Vercel", field: "X-Vercel-Mitigated", value: "challenge"},
 
-	// These challenges are from the time before Cloudflare sent the field above. The script
-	// /cdn-cgi/challenge-platform/ alone shows nothing: it is also on pages that are not
-	// challenges.
+	// These challenges are older than the field Cf-Mitigated above. The script
+	// /cdn-cgi/challenge-platform/ does not identify a challenge, because ordinary pages have it,
+	// too.
 	{network: "Cloudflare", status: []int{403, 429, 503}, text: "_cf_chl_opt", most: 128 << 10},
 	// https://docs.datadome.co/reference/validate-request (401 and 403);
-	// https://github.com/daijro/camoufox/issues/173 shows a page.
+	// https://github.com/daijro/camoufox/issues/173 shows a challenge page.
 	{network: "DataDome", status: []int{401, 403, 429}, text: "captcha-delivery.com", most: 32 << 10},
-	// https://github.com/ziplokk1/incapsula-cracker-py3/issues/1 shows a page.
+	// https://github.com/ziplokk1/incapsula-cracker-py3/issues/1 shows a challenge page.
 	{network: "Imperva", text: "Incapsula incident ID", most: 8 << 10},
 	// https://github.com/OpenTermsArchive/engine/issues/319 shows a challenge page. Other pages
 	// have the script, too, but they are longer:
@@ -49,15 +49,15 @@ var challenges = []challenge{
 	{network: "Imperva", text: "/_Incapsula_Resource?SWJIYLWA=", most: 2 << 10},
 	// https://github.com/germondai/trawl/pull/33: the challenge has status 200.
 	{network: "Akamai", text: `id="sec-if-cpt-container"`, most: 16 << 10},
-	// https://github.com/HumanSecurity/perimeterx-python-wsgi, block_template.mustache
+	// Source: https://github.com/HumanSecurity/perimeterx-python-wsgi, block_template.mustache
 	{network: "HUMAN", status: []int{403, 429}, text: "px-captcha", most: 64 << 10},
 }
 
-// longestChallenge is the length in bytes of the longest body that is searched.
+// longestChallenge is the largest length, in bytes, of a body that is searched for any text of
+// challenges.
 var longestChallenge = slices.MaxFunc(challenges, func(a, b challenge) int { return a.most - b.most }).most
 
-// someCaptcha is the name that is used in place of the network if the network of a captcha is
-// not known.
+// someCaptcha is the network name of a captcha whose network is not known.
 const someCaptcha = "A captcha"
 
 // challengeOf returns the name of the network that sent a challenge as the answer to a request
@@ -105,7 +105,7 @@ func isMarkup(mediaType string) bool {
 
 // A challengeError says that an answer is a bot-challenge page, which demands a browser.
 type challengeError struct {
-	Network string // for example "Cloudflare"; "A captcha" if the network is not known
+	Network string // name of the network, for example "Cloudflare"; "A captcha" if it is not known
 	Status  int
 }
 

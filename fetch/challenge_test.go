@@ -55,13 +55,14 @@ func TestChallenges(t *testing.T) {
 	}
 }
 
-// The text of a challenge counts only in bodies up to a length, and only with some statuses.
+// The text of a challenge counts only in bodies up to a length. For some challenges, only some
+// statuses count.
 func TestTheBoundsOfChallenges(t *testing.T) {
 	html := http.Header{"Content-Type": {"text/html"}}
 	for _, tc := range []struct {
 		text, network string
 		most          int
-		statuses      []int // nil: all
+		statuses      []int // statuses for which the text counts; nil: all
 	}{
 		{"_cf_chl_opt", "Cloudflare", 131072, []int{403, 429, 503}},
 		{"captcha-delivery.com", "DataDome", 32768, []int{401, 403, 429}},
@@ -86,7 +87,7 @@ func TestTheBoundsOfChallenges(t *testing.T) {
 	}
 }
 
-// Errors for people name the network and say what to do.
+// The error of a challenge names the network and says what to do.
 func TestErrorsSayWhatHappened(t *testing.T) {
 	cause := errors.New("cause")
 	for _, tc := range []struct {

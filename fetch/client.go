@@ -16,11 +16,12 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// ClientOptions are the settings of a Client. Token and Contact are required. The zero value
-// of every other field is polite. The fields from Purpose on mean the same as in Options.
+// ClientOptions are the settings of a Client. Token and Contact are required. The zero value of
+// every other field is polite. The fields from Purpose on have the meaning that they have in
+// Options.
 type ClientOptions struct {
-	// Token is the product token of the program (RFC 9309, section 2.2.1): letters, "_" and
-	// "-". The groups of robots.txt for this token are obeyed, and it begins the User-Agent.
+	// Token is the product token of the program (RFC 9309, section 2.2.1): letters, "_" and "-".
+	// The program obeys the groups of robots.txt for this token. The User-Agent begins with it.
 	Token string
 
 	// Contact is an http(s) URL about the program, or an e-mail address, through which site
@@ -30,9 +31,9 @@ type ClientOptions struct {
 
 	Delay time.Duration // least pause from the end of an answer to the next request to the same site; 0: 1 s, -1: none. At public addresses the pause is never shorter than 200 ms
 
-	// Patience is how far away the next request to a site may be. If the site of a call rests
-	// longer, by Retry-After for instance, the call fails with a *NotYetError. Patience does not
-	// limit how long a call waits for the calls before it: the context does. 0: 2 min,
+	// Patience is the longest wait for a site that must not be contacted yet, for example because
+	// of a Retry-After. If the site must rest for longer, the call fails with a *NotYetError.
+	// Patience does not limit the wait for earlier calls: only the context limits it. 0: 2 min,
 	// frontier.Forever: no limit.
 	Patience time.Duration
 
@@ -41,22 +42,21 @@ type ClientOptions struct {
 	// quickly.
 	Concurrency int
 
-	// Dir is the directory of the file client.db. The Client makes both if they are missing. In
-	// this file it keeps the clocks of the sites, which are the times before which they get no
-	// request, and copies of robots.txt. The next process is then as polite as if this one had
-	// never ended. If Dir is empty, the clocks and copies are only in memory. Only one Client
-	// at a time can use a directory.
+	// Dir is the directory of the file client.db. The Client makes both if they are missing. The
+	// file keeps the clocks of the sites (the times before which a site gets no request) and
+	// copies of robots.txt. So the next process is as polite as if this one had continued. If Dir
+	// is empty, both are only in memory. Only one Client at a time can use a directory.
 	Dir string
 
-	// Shared has the clocks that the Client shares with other clients and crawlers, so that a
-	// site does not get the requests of all of them at once. If Shared is nil, the clocks are
-	// those of all clients and crawlers of this process. Package storage/machine has the clocks
-	// of all processes of the user on this machine.
+	// Shared has the clocks that the Client shares with other clients and crawlers. So a site does
+	// not get requests from all of them at once. If Shared is nil, all clients and crawlers of
+	// this process share clocks. Package storage/machine shares them among all processes of the
+	// user on this machine.
 	Shared frontier.Shared
 
-	Purpose robots.Purpose                                      // the declared use of the answers
-	OptOut  func(frontier.URL) (why string, err error)          // URLs that must not be requested
-	Site    func(site frontier.Site) (s SiteOptions, err error) // settings of single sites
+	Purpose robots.Purpose                                      // how the program declares that it uses the answers
+	OptOut  func(frontier.URL) (why string, err error)          // called with a URL; returns why the URL must not be requested, or ""
+	Site    func(site frontier.Site) (s SiteOptions, err error) // returns the settings of one site
 	Header  http.Header                                         // further fields of every request
 	Signing Signing                                             // signs the requests
 
@@ -67,38 +67,39 @@ type ClientOptions struct {
 	Proxy        ProxyFunc
 	Timeout      time.Duration
 	Bandwidth    int64
-	MaxSize      int64 // bytes of a decoded body; 0: DefaultMaxSize
+	MaxSize      int64 // largest size of a decoded body, in bytes; 0: DefaultMaxSize
 }
 
-// A Client makes polite requests for any number of goroutines. A site gets one request at a
-// time, so each request waits for its turn. A request obeys the same rules as a crawl.
-// robots.txt is requested first, and its rules and its Crawl-delay are obeyed. There are pauses
-// between requests, and longer ones after failures or a Retry-After. Sites that share an
-// address or a host name share its pauses. One URL may be requested any number of times.
+// A Client makes polite requests for any number of goroutines. A site gets one request at a time,
+// so each request waits for its turn. A request follows the same rules as in a crawl. The Client
+// first requests robots.txt, and obeys its rules and its Crawl-delay. There are pauses between
+// requests, and longer ones after failures or a Retry-After. Sites that share an address or a host
+// name share its pauses. One URL may be requested any number of times.
 //
-// Requests that wait are only in memory. Requests to one site are made in the order of the
-// calls. The goroutine of a request calls the functions in ClientOptions. These functions must
-// not make requests with the same Client, or close it, because a request and the function that
-// it calls would wait for each other.
+// Waiting requests are only in memory. Requests to one site are made in the order of the calls.
+// The goroutine of a request calls the functions in ClientOptions. These functions must not make
+// requests with the same Client, or close it: the request and the function would wait for each
+// other.
 type Client struct {
 	fetcher  *Fetcher
 	frontier *frontier.Frontier
 	calls    *calls
-	state    *clientState // nil: clocks and robots.txt are only in memory
+	state    *clientState // the file in ClientOptions.Dir; nil: clocks and robots.txt are only in memory
 	patience time.Duration
 	reach    func(frontier.URL) error // returns an error if the contact must not be shown to the site of the URL
 
-	ctx     context.Context // ends with Close
+	ctx     context.Context // cancelled by Close
 	cancel  context.CancelFunc
 	ended   chan struct{}  // closed when no more turns are handed out
-	tasks   chan task      // for goroutines that wait for one
-	workers sync.WaitGroup // these goroutines
+	tasks   chan task      // tasks for goroutines that wait for the next one
+	workers sync.WaitGroup // counts the goroutines that serve tasks
 
 	once   sync.Once
-	closed error // the error of closing the state, for Close
+	closed error // error of closing the state, which Close returns
 }
 
-// maxSnapshots is how many bytes of robots.txt a Client without a directory keeps in memory.
+// maxSnapshots is the largest size in bytes of all robots.txt files that a Client without a
+// directory keeps in memory.
 const maxSnapshots = 64 << 20
 
 // ErrClientClosed is returned by the methods of a Client after Close.
@@ -107,8 +108,8 @@ var ErrClientClosed = errors.New("fetch: the Client is closed")
 // errNoClient is the error of calls with a Client that is nil or a zero value.
 var errNoClient = errors.New("fetch: the Client is nil or a zero value: NewClient makes one")
 
-// NewClient returns a Client. The error says which option is not valid, or why Dir cannot be
-// used. Close must be called.
+// NewClient returns a Client, which must be closed with Close. The error says which option is not
+// valid, or why Dir cannot be used.
 func NewClient(o ClientOptions) (*Client, error) {
 	id := identity.Identity{Token: o.Token, Contact: o.Contact}
 	if err := id.Check(); err != nil {
@@ -145,7 +146,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	if err := c.start(opts, limits, positive(o.Concurrency, 64)); err != nil {
 		if c.state != nil {
-			err = errors.Join(err, c.state.bolt.Close()) // without a change of the mark
+			err = errors.Join(err, c.state.bolt.Close()) // close the file, but keep the mark that it is open
 		}
 		return nil, err
 	}
@@ -197,8 +198,8 @@ func (c *Client) start(opts Options, limits frontier.Options, turns int) (err er
 	return nil
 }
 
-// Close ends all calls with ErrClientClosed, and cancels the requests that are under way. Then
-// it closes the file in ClientOptions.Dir, and returns the error of that. Later calls return
+// Close ends all calls with ErrClientClosed, and cancels requests that are under way. Then it
+// closes the file in ClientOptions.Dir, and returns the error of this. Later calls of Close return
 // the same error.
 func (c *Client) Close() error {
 	if c == nil || c.frontier == nil {
@@ -231,7 +232,7 @@ func (c *Client) run() {
 			c.calls.close(err)
 			return
 		}
-		if !c.calls.hand(turn) { // the call has ended meanwhile
+		if !c.calls.hand(turn) { // the call has ended while it waited for this turn
 			c.drop(turn, nil)
 		}
 	}
@@ -242,24 +243,25 @@ var errEnded = errors.New("fetch: the call has ended")
 
 // A Response is the answer to a request of a Client.
 type Response struct {
-	*Exchange                  // URL (the last one, after redirects), Status, Header, Body (read, decoded, bounded), Truncated, the times and more
+	*Exchange                  // final URL (after redirects), Status, Header, decoded Body, Truncated, times and more
 	Verdict   robots.Verdict   // the rule of robots.txt that allowed the request
-	Snapshot  *robots.Snapshot // the copy of robots.txt that Verdict was taken from
-	Redirects []frontier.URL   // the URLs that redirected to URL, in order; the first is that of the call
+	Snapshot  *robots.Snapshot // the copy of robots.txt that gave Verdict
+	Redirects []frontier.URL   // the URLs that redirected, in order, beginning with the URL of the call; empty without a redirect
 }
 
-// Get requests a URL, and follows up to frontier.MaxRedirects redirects (RFC 9110, section
-// 15.4), each under the rules of its own site. A status such as 404 or 503 is no error: the site
-// then rests, and later calls wait, or fail with a *NotYetError. A call also waits for the turn of
-// the site if robots.txt then forbids its request. If the body is not complete,
-// Response.Truncated says why. If a server closes a kept connection before it answers, the
-// request is made again in another turn.
+// Get requests a URL, and follows up to frontier.MaxRedirects redirects (RFC 9110, section 15.4).
+// Each redirect obeys the rules of its own site. A status such as 404 or 503 is no error. If a
+// status makes the site rest, later calls wait, or fail with a *NotYetError. If the body is not
+// complete, Response.Truncated says why. If a server closes a kept connection before it answers,
+// the request is made again in another turn. A call waits for a turn of the site even if
+// robots.txt then forbids its request.
 //
-// The error is a *frontier.URLError, a *RefusedError if robots.txt or another rule forbids the
-// request, a *NotYetError if the turn of the site does not come in time or robots.txt cannot be
-// fetched, an *Error if there is no answer, ErrClientClosed, or an error of the directory or of
-// an option. If ctx ends, or would end before the turn, the error wraps that of ctx. A request
-// that was sent goes on without its caller, so that the site gets no second one meanwhile.
+// Get returns these errors: a *frontier.URLError for a text that is no URL; a *RefusedError if
+// robots.txt or another rule forbids the request; a *NotYetError if the turn of the site does not
+// come in time or robots.txt cannot be fetched; an *Error if there is no answer; ErrClientClosed;
+// or an error of the directory or of an option. If ctx ends, or would end before the turn, the
+// error wraps the error of ctx. A request that was sent continues without its caller, so that the
+// site gets no second request in this time.
 func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 	u, err := frontier.ParseURL(url)
 	if err != nil {
@@ -293,7 +295,7 @@ func (c *Client) Get(ctx context.Context, url string) (*Response, error) {
 
 func unchanged(usual http.Header) http.Header { return usual }
 
-// do makes one request when its turn comes.
+// do waits for a turn of the site of u, and makes one request.
 func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) (*Response, error) {
 	switch {
 	case c == nil || c.frontier == nil:
@@ -314,7 +316,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 	if err := c.calls.add(a); err != nil {
 		return nil, err
 	}
-	defer c.calls.end(a, nil, errEnded) // a function of the options may panic
+	defer c.calls.end(a, nil, errEnded) // a panic in a function of the options must also end the call
 	if err := c.frontier.Add(a.entry()); err != nil {
 		c.calls.end(a, nil, err)
 	}
@@ -324,8 +326,8 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 			if ctx.Done() == nil {
 				c.serve(turn, a)
 			} else {
-				// The request goes on if the caller gives up. Otherwise a slow site would get one
-				// request after the other, and would be left before each answer.
+				// The request continues if the caller gives up. Otherwise a slow site would get
+				// one request after another, each of which is cancelled before its answer.
 				c.hire(turn, a)
 			}
 			continue
@@ -334,7 +336,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 			c.giveUp(a)
 		}
 		select {
-		case turn := <-a.turn: // the turn came at the same moment as the end of the call
+		case turn := <-a.turn: // the turn came at the moment at which the call ended
 			c.giveBack(turn)
 		default:
 		}
@@ -345,7 +347,7 @@ func (c *Client) do(ctx context.Context, u frontier.URL, head bool, fields func(
 	}
 }
 
-// giveUp ends a call whose context has ended.
+// giveUp removes a call whose context has ended.
 func (c *Client) giveUp(a *call) {
 	if a.served.Load() {
 		c.calls.end(a, nil, &Error{a.url.String(), StageStopped, a.ctx.Err()})
@@ -355,20 +357,20 @@ func (c *Client) giveUp(a *call) {
 	c.calls.end(a, nil, &NotYetError{URL: a.url.String(), Until: until, By: by, Err: a.ctx.Err()})
 }
 
-// due returns when a site may get its next request, as far as is known now, and the clock that
-// sets this time. out says that another request to the site is under way.
+// due returns when a site may get its next request, as far as is known, and the clock that sets
+// this time. out says that another request to the site is under way.
 func (c *Client) due(of frontier.Site) (out bool, until time.Time, by frontier.Clock) {
 	if st, ok := c.frontier.Status(of); ok {
 		return st.Out, st.Due, st.By
 	}
-	st, _ := c.calls.State(of) // ignore the error, because it also ends the frontier, which reports it
+	st, _ := c.calls.State(of) // the error also ends the frontier, which reports it
 	return false, st.Clocks.Due, st.Clocks.By
 }
 
-// notYet ends those calls that would have to wait too long for a request to their site, which
-// all of them share. A wait is too long if it is longer than ClientOptions.Patience, or if it
-// lasts until the deadline of the caller's context. Such a call ends with a *NotYetError.
-// notYet returns the last of these errors, or nil if no call has ended.
+// notYet ends those of calls that would have to wait too long for a request. All calls are for the
+// site of. A wait is too long if it is longer than ClientOptions.Patience, or lasts until the
+// deadline of the caller's context. Such a call ends with a *NotYetError. notYet returns the last
+// of these errors, or nil if no call has ended.
 func (c *Client) notYet(of frontier.Site, calls ...*call) error {
 	out, until, by := c.due(of)
 	wait := time.Until(until)
@@ -389,8 +391,8 @@ func (c *Client) notYet(of frontier.Site, calls ...*call) error {
 	return last
 }
 
-// hire serves a call in a goroutine that waits for one, or in a new goroutine. There are at most
-// as many as there were requests at once; they end with Close.
+// hire serves a call in an idle goroutine, or in a new one. So there are at most as many
+// goroutines as there were requests at the same time. Close ends them.
 func (c *Client) hire(turn *frontier.Turn, a *call) {
 	next := task{turn, a}
 	select {
@@ -400,7 +402,7 @@ func (c *Client) hire(turn *frontier.Turn, a *call) {
 	}
 }
 
-// A task is a turn for a call.
+// A task is a turn together with the call that uses it.
 type task struct {
 	turn *frontier.Turn
 	call *call
@@ -417,8 +419,8 @@ func (c *Client) work(next task) {
 	}
 }
 
-// serveApart is serve in another goroutine than that of the caller, who panics with the value of a
-// panic.
+// serveApart calls serve in a goroutine that is not the caller's. If serve panics, the caller's
+// goroutine panics with the same value.
 func (c *Client) serveApart(turn *frontier.Turn, a *call) {
 	returned := false
 	defer func() {
@@ -430,7 +432,7 @@ func (c *Client) serveApart(turn *frontier.Turn, a *call) {
 	returned = true
 }
 
-// serve uses a turn for the call of its entry, and gives it back.
+// serve uses a turn for the call of its entry, and finishes the turn.
 func (c *Client) serve(turn *frontier.Turn, a *call) {
 	defer c.calls.turns.Done()
 	a.served.Store(true)
@@ -438,8 +440,8 @@ func (c *Client) serve(turn *frontier.Turn, a *call) {
 	began, whole := time.Now(), false
 	defer func() {
 		if !whole {
-			// A function of the options has panicked or ended the goroutine. The site may have
-			// got a request, so its pause is that after a request.
+			// A function of the options has panicked or ended the goroutine. The site may have got
+			// a request, so it gets the pause that follows a request.
 			c.drop(turn, &frontier.Request{Started: began, Ended: time.Now()})
 		}
 	}()
@@ -452,24 +454,25 @@ func (c *Client) serve(turn *frontier.Turn, a *call) {
 	c.finish(turn, a, &res.Outcome, resp, err)
 }
 
-// giveBack finishes a turn without a request, because the call that waited for it has ended.
+// giveBack finishes a turn without a request, because the call that waited for the turn has ended.
 func (c *Client) giveBack(turn *frontier.Turn) {
 	defer c.calls.turns.Done()
 	c.drop(turn, nil)
 }
 
-// drop finishes a turn whose call has ended. made is the request that was made, or nil.
+// drop finishes a turn whose call has ended. The parameter made is the request that was made, or
+// nil.
 func (c *Client) drop(turn *frontier.Turn, made *frontier.Request) {
 	o := frontier.Outcome{Request: made, Fate: frontier.Fate{Code: frontier.Failed}}
 	c.finish(turn, nil, &o, nil, nil)
 }
 
-// finish finishes the turn with the outcome o. It ends the call a if there is a response or an
-// error. Otherwise a waits for the next turn of its site. Then finish ends all calls that would
-// have to wait too long for this site (see notYet). If a is nil, the call has ended before.
+// finish finishes the turn with the outcome o. If there is a response or an error, it ends the
+// call a. Otherwise a waits for the next turn of its site. Then finish ends all calls that would
+// have to wait too long for this site (see notYet). A nil a means that the call has already ended.
 func (c *Client) finish(turn *frontier.Turn, a *call, o *frontier.Outcome, resp *Response, err error) {
 	if resp != nil || err != nil {
-		o.Again, o.Gone, o.RobotsFailures = false, false, 0 // the caller decides whether to try again
+		o.Again, o.Gone, o.RobotsFailures = false, false, 0 // the caller of the Client decides whether to try again
 		if o.Fate.Code == frontier.Undecided {
 			o.Fate.Code = frontier.Failed
 		}
@@ -485,10 +488,10 @@ func (c *Client) finish(turn *frontier.Turn, a *call, o *frontier.Outcome, resp 
 	c.notYet(turn.Site(), c.calls.waiting(turn.Site())...)
 }
 
-// conclude returns the response or the error that ends the call; both are nil if the call needs
-// another turn. failed is the error of the visit.
+// conclude returns the response or the error that ends the call. If both are nil, the call needs
+// another turn. The parameter failed is the error of the visit.
 func (a *call) conclude(res *Result, failed error) (*Response, error) {
-	var x *Exchange // the last request for the URL itself
+	var x *Exchange // the last exchange with the URL of the call; nil if there was none
 	a.cause = nil
 	for _, of := range res.Exchanges {
 		if !of.Robots {
@@ -532,13 +535,13 @@ func (e *RefusedError) Error() string {
 }
 
 // A NotYetError says that a request was not made because the site must not be contacted before
-// Until. The request may be repeated then, unless the context of the caller has ended: look at
-// ctx.Err first.
+// Until. The request may be repeated at that time, unless the context of the caller has ended:
+// check ctx.Err first.
 type NotYetError struct {
 	URL   string
 	Until time.Time
 	By    frontier.Clock // the clock that sets Until
-	Err   error          // why the site must wait, or the error of the context; nil if there is no other reason than By
+	Err   error          // why the site must wait, or the error of the context; nil if By is the only reason
 }
 
 func (e *NotYetError) Error() string {

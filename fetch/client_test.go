@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The snapshots that were used last are kept, with all that belongs to them.
+// The most recently used snapshots are kept, with all their fields.
 func TestSnapshotsInMemoryHaveABound(t *testing.T) {
 	store := newMemorySnapshots(3 * (snapshotSize + 100))
 	site := func(n int) frontier.Site { return frontier.Site(fmt.Sprintf("http://h%d.example", n)) }
@@ -20,7 +20,7 @@ func TestSnapshotsInMemoryHaveABound(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n == 2 {
-			store.Snapshot(site(0)) // used again
+			store.Snapshot(site(0)) // used again, so it is kept
 		}
 	}
 	for n, want := range []bool{true, false, false, true, true} {
@@ -31,13 +31,13 @@ func TestSnapshotsInMemoryHaveABound(t *testing.T) {
 	if want := 3 * (snapshotSize + 100); store.bytes != want || len(store.all) != 3 {
 		t.Errorf("%d snapshots of %d bytes, want %d", len(store.all), store.bytes, want)
 	}
-	// The last one is kept, even if it alone is too large.
+	// The last snapshot is kept, even if it alone is larger than the limit.
 	if err := store.PutSnapshot(site(9), &robots.Snapshot{Body: make([]byte, 1<<20)}); err != nil || len(store.all) != 1 {
 		t.Errorf("%v, %d snapshots", err, len(store.all))
 	}
 }
 
-// Sites that are idle for long are forgotten, those with a call or a long rest are not.
+// Sites that are idle for long are forgotten. Sites with a call or a long rest are kept.
 func TestIdleSitesAreForgotten(t *testing.T) {
 	c := newCalls()
 	c.sweepAt = 3
@@ -68,7 +68,7 @@ func TestIdleSitesAreForgotten(t *testing.T) {
 	}
 }
 
-// A start that fails does not hide that the run before was killed: the next start rests, too.
+// If a start fails after a kill, the next start still knows that the earlier run was killed.
 func TestAFailedStartKeepsTheMark(t *testing.T) {
 	dir := t.TempDir()
 	for start, want := range []bool{false, true, true} {
@@ -80,7 +80,7 @@ func TestAFailedStartKeepsTheMark(t *testing.T) {
 			t.Errorf("start %d: restarted is %v", start, got)
 		}
 		if start == 0 {
-			if err := s.mark(); err != nil { // this run makes requests, and is killed
+			if err := s.mark(); err != nil { // this run would make requests, and is killed
 				t.Fatal(err)
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// client returns a Client for a web in memory, with options that change may change.
+// client returns a Client for a web in memory. The function change may change its options.
 func client(t *testing.T, w *crawltest.Web, change ...func(*fetch.ClientOptions)) *fetch.Client {
 	t.Helper()
 	o := fetch.ClientOptions{Token: "feedbot", Contact: "https://example.org/bot", Network: w, RootCAs: w.RootCAs()}
@@ -44,8 +44,8 @@ func get(t *testing.T, c *fetch.Client, url string) *fetch.Response {
 	return resp
 }
 
-// One URL may be requested often, by many goroutines: the site gets one request at a time,
-// after its pause.
+// Many goroutines may request one URL often. The site gets one request at a time, each after its
+// pause.
 func TestAClientIsPoliteForManyGoroutines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWhatRobotsForbidsIsRefused(t *testing.T) {
 	})
 }
 
-// A redirect is followed under the rules of its own site.
+// Each redirect obeys the rules of its own site.
 func TestAClientFollowsRedirects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestAClientFollowsRedirects(t *testing.T) {
 	})
 }
 
-// A status is no error, and moves the clocks: a long Retry-After ends the calls that wait.
+// A status is no error, but it sets the clocks. A long Retry-After ends the calls that wait.
 func TestAClientObeysRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,8 @@ func TestAClientObeysRetryAfter(t *testing.T) {
 	})
 }
 
-// A robots.txt that fails is no permission. Each call makes one attempt at most, and says why.
+// A robots.txt that cannot be fetched permits nothing. Each call makes at most one attempt to
+// fetch it, and returns the reason.
 func TestAClientWaitsForRobots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,8 +196,8 @@ func TestAClientWaitsForRobots(t *testing.T) {
 	})
 }
 
-// A context that ends before the turn comes gives the same error at once, and one that is
-// canceled ends the call when it is canceled.
+// If the deadline of a context is before the turn, the call fails at once. If a context is
+// canceled, its call ends at that moment.
 func TestAContextEndsACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -217,13 +218,13 @@ func TestAContextEndsACall(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		ctx, stop = context.WithCancel(t.Context())
-		time.AfterFunc(50500*time.Millisecond, stop) // the request is under way
+		time.AfterFunc(50500*time.Millisecond, stop) // the request is under way at this time
 		if _, err := c.Get(ctx, "http://a.example/"); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		get(t, c, "http://a.example/")
 		log := w.Log()
-		for i := range log[1:] { // the server answers after the end of the canceled request
+		for i := range log[1:] { // the server's answer ends after the request was canceled
 			if gap := log[i+1].Start.Sub(log[i].Start); gap < 60*time.Second {
 				t.Errorf("%s began %v after the request before", log[i+1].URL(), gap)
 			}
@@ -231,7 +232,7 @@ func TestAContextEndsACall(t *testing.T) {
 	})
 }
 
-// After Close, and during it, calls end with ErrClientClosed.
+// After Close, and while Close runs, calls end with ErrClientClosed.
 func TestACloseEndsAllCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -254,11 +255,11 @@ func TestACloseEndsAllCalls(t *testing.T) {
 		if _, err := c.Get(t.Context(), "http://a.example/"); !errors.Is(err, fetch.ErrClientClosed) {
 			t.Errorf("%v", err)
 		}
-		time.Sleep(time.Minute) // the server answers
+		time.Sleep(time.Minute) // the server has answered by then
 	})
 }
 
-// A Client is the transport of an http.Client.
+// A Client can be the transport of an http.Client.
 func TestAClientIsATransport(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +299,7 @@ func TestAClientIsATransport(t *testing.T) {
 	})
 }
 
-// The clocks and the copies of robots.txt are kept in a directory.
+// A Client with a directory keeps its clocks and the copies of robots.txt there.
 func TestAClientKeepsItsClocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -13,33 +13,33 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A call is one request of a Client that waits for its turn or is under way.
+// A call is one request of a Client. It waits for its turn or is under way.
 type call struct {
-	id     uint64          // the ID of its entry
-	ctx    context.Context // of the caller
+	id     uint64          // ID of the entry of the call
+	ctx    context.Context // context of the caller
 	url    frontier.URL
 	head   bool
-	fields func(http.Header) http.Header // as for Fetcher.visit
-	cause  error                         // why the site must wait, as conclude found; only the goroutine with a turn of the site uses it
+	fields func(http.Header) http.Header // changes the header of the request; see Fetcher.visit
+	cause  error                         // why the site must wait, as conclude has found; only the goroutine with a turn of the site uses it
 
-	turn chan *frontier.Turn // a turn for the call; has room for one
+	turn chan *frontier.Turn // receives a turn for the call; its capacity is 1
 
-	// The results. They are set before ended is closed, with calls.mu held.
+	// The results are set before ended is closed, with calls.mu held.
 	resp     *Response
 	err      error
-	panicked any // the value with which the caller panics; nil: it does not
+	panicked any // value of a panic that the caller repeats; nil: no panic
 	ended    chan struct{}
 
-	served atomic.Bool // a turn is used for the call
+	served atomic.Bool // a turn is being used for the call
 }
 
 func newCall(ctx context.Context, u frontier.URL, head bool, fields func(http.Header) http.Header) *call {
 	return &call{ctx: ctx, url: u, head: head, fields: fields, turn: make(chan *frontier.Turn, 1), ended: make(chan struct{})}
 }
 
-// manyTries is the number of failed tries that every entry of a Client has from its beginning.
-// It is so large that the frontier ends the entry after one more failure. The caller of the
-// Client decides whether to try again.
+// manyTries is the initial number of failed tries of each entry of a Client. It is so large that
+// the frontier ends the entry after one more failure. The caller of the Client decides whether to
+// try again.
 const manyTries = 1000
 
 // entry returns the entry of the call. The tag of the entry is the ID of the call.
@@ -47,9 +47,9 @@ func (a *call) entry() frontier.Entry {
 	return frontier.Entry{URL: a.url, Tag: strconv.FormatUint(a.id, 10), Head: a.head}
 }
 
-// calls is the frontier.Backlog of a Client. It has the calls that have not ended, in memory,
-// and the clocks of all sites. The backlog of a crawl has each URL at most once, but several
-// calls may have the same URL.
+// calls is the frontier.Backlog of a Client. It has, in memory, the calls that have not ended, and
+// the clocks of all sites. The backlog of a crawl has each URL at most once, but several calls may
+// have the same URL.
 type calls struct {
 	disk  *clientState   // keeps the clocks; nil: they are only in memory
 	turns sync.WaitGroup // counts the turns that were handed to calls and are not finished
@@ -59,22 +59,22 @@ type calls struct {
 	sites   map[frontier.Site]*callSite
 	open    map[uint64]*call // calls that have not ended, by ID
 	lastID  uint64
-	sweepAt int   // when there are so many sites, those without calls are forgotten
-	err     error // why no call is accepted any more
+	sweepAt int   // when len(sites) reaches sweepAt, sweep removes sites without calls
+	err     error // why no more calls are accepted; nil while they are
 	growths frontier.Growths
 }
 
 // A callSite is a site with its clocks and its calls.
 type callSite struct {
-	state frontier.SiteState // its fields about entries are not set: see summary
-	left  int                // entries that have not ended
+	state frontier.SiteState // state of the site; its fields about entries are not set: see summary
+	left  int                // number of entries that have not ended
 	queue []frontier.Entry   // entries that the frontier has not read yet, in the order of the calls
 	open  map[uint64]*call   // calls that have not ended
 }
 
-// If there are more than maxIdleSites sites, those are forgotten that have no calls and whose
-// last request is longer ago than idleSite. A site whose pause is longer, as after a
-// Retry-After, is kept until its pause has ended.
+// If there are more than maxIdleSites sites, a site is forgotten if it has no calls and its last
+// request is longer ago than idleSite. A site with a longer pause, as after a Retry-After, is kept
+// until its pause has ended.
 const (
 	maxIdleSites = 1 << 16
 	idleSite     = time.Hour
@@ -89,12 +89,13 @@ func newCalls() *calls {
 func (c *calls) add(a *call) error {
 	var failed error
 	if c.disk != nil {
-		// After a kill, the next process knows only the sites on disk. Only those rest then.
+		// Store the site before its first request: after a kill, the next process makes only the
+		// stored sites rest.
 		failed = c.disk.know(a.url.Site())
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err != nil { // first, because the disk fails, too, after Close
+	if c.err != nil { // checked before failed, because the disk also fails after Close
 		return c.err
 	}
 	if failed != nil {
@@ -135,8 +136,8 @@ func (c *calls) waiting(of frontier.Site) (all []*call) {
 	return all
 }
 
-// end ends a call, unless it has ended before. The entry of the call stays queued until its
-// turn comes.
+// end ends a call, unless it has already ended. The entry of the call stays queued until its turn
+// comes.
 func (c *calls) end(a *call, resp *Response, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,8 +164,8 @@ func (c *calls) close(err error) {
 	}
 }
 
-// endBadly ends a call after a panic with the value v, or, if v is nil, after the end of the
-// goroutine, in a function of the options.
+// endBadly ends a call after a function of the options has panicked with the value v. A nil v
+// means that the function has ended its goroutine.
 func (c *calls) endBadly(a *call, v any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,7 +178,7 @@ func (c *calls) endBadly(a *call, v any) {
 // errGoexit is the error of a call whose request ended its goroutine.
 var errGoexit = errors.New("fetch: a function of ClientOptions ended its goroutine (runtime.Goexit, or t.Fatal in a test)")
 
-// site returns a site, and adds it if it is not in memory. The caller holds mu.
+// site returns a site, and adds it if it is not in memory. The caller must hold mu.
 func (c *calls) site(name frontier.Site) (*callSite, error) {
 	s := c.sites[name]
 	if s != nil {
@@ -203,8 +204,8 @@ func (c *calls) stored(name frontier.Site) (frontier.SiteState, error) {
 	return frontier.SiteState{Site: name}, nil
 }
 
-// sweep forgets the sites without entries and calls, if their last answer and their due time
-// are before the given time. The caller holds mu.
+// sweep removes the sites that have no entries and no calls, and whose last answer and due time
+// are before long. The caller must hold mu.
 func (c *calls) sweep(long time.Time) {
 	for name, s := range c.sites {
 		if s.left == 0 && len(s.open) == 0 && s.state.Clocks.Due.Before(long) && s.state.Clocks.Ended.Before(long) {

@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// closing is a body that counts its calls of Close.
+// closing is a body that counts the calls of Close.
 type closing struct {
 	io.Reader
 	closed int
@@ -29,8 +29,8 @@ type closing struct {
 
 func (c *closing) Close() error { c.closed++; return nil }
 
-// A request of net/http that a Client does not make is an error at once, without a request, and
-// its body is closed.
+// If a Client cannot make a request of net/http, it returns an error at once, makes no request,
+// and closes the body.
 func TestRequestsOfNetHTTPThatAreRefused(t *testing.T) {
 	t.Parallel()
 	at := func(raw string) *url.URL { u, _ := url.Parse(raw); return u }
@@ -90,8 +90,8 @@ func TestRequestsOfNetHTTPThatAreRefused(t *testing.T) {
 	}
 }
 
-// Fields of net/http that no server should get are not sent; requests without a header, a method
-// or a host are made.
+// Fields that no server should get are left out. Requests without a header, a method or a host are
+// made.
 func TestRequestsOfNetHTTPThatAreMade(t *testing.T) {
 	t.Parallel()
 	at := func(raw string) *url.URL { u, _ := url.Parse(raw); return u }
@@ -134,8 +134,8 @@ func TestRequestsOfNetHTTPThatAreMade(t *testing.T) {
 	}
 }
 
-// A body that is never read, never closed, closed twice, read after it is closed or after the
-// Client is closed, or written over, blocks no later request.
+// Later requests are not blocked by a body that is never read, never closed, closed twice, read
+// after its Close or after the Close of the Client, or overwritten.
 func TestBodiesThatAreNotUsedWell(t *testing.T) {
 	t.Parallel()
 	for name, use := range map[string]func(*http.Response){
@@ -196,7 +196,7 @@ func TestBodiesThatAreNotUsedWell(t *testing.T) {
 	}
 }
 
-// A response is the caller's: what a caller does to it changes no other answer.
+// A caller may change its response without changing other answers.
 func TestAResponseIsItsCallersAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -232,8 +232,8 @@ func TestAResponseIsItsCallersAlone(t *testing.T) {
 	})
 }
 
-// An answer that never ends, or never begins, ends by the time limit. The site rests then, and
-// a call that gives up earlier returns at once.
+// An answer that never ends, or never begins, is ended by the time limit. The site then rests. A
+// call whose caller gives up earlier returns at once.
 func TestAnswersThatNeverEnd(t *testing.T) {
 	t.Parallel()
 	drip := func(rw http.ResponseWriter, r *http.Request) {
@@ -241,7 +241,7 @@ func TestAnswersThatNeverEnd(t *testing.T) {
 			rw.Write([]byte("."))
 			rw.(http.Flusher).Flush()
 			select {
-			case <-r.Context().Done(): // the connection is closed
+			case <-r.Context().Done(): // the client has closed the connection
 				return
 			case <-time.After(time.Second):
 			}
@@ -320,7 +320,7 @@ func TestAnswersThatNeverEnd(t *testing.T) {
 						t.Errorf("a call took %v", took)
 					}
 				}
-				if n := w.Fetched("http://a.example/odd"); n > 5 { // the first may be repeated on another connection
+				if n := w.Fetched("http://a.example/odd"); n > 5 { // the first request may be repeated on another connection
 					t.Errorf("%d requests", n)
 				}
 				w.AssertDelay("", time.Second)
@@ -331,8 +331,8 @@ func TestAnswersThatNeverEnd(t *testing.T) {
 	}
 }
 
-// A directory that cannot be used is an error of NewClient; one that is lost while it is used is
-// no reason to be impolite, or to hang.
+// If a directory cannot be used, NewClient fails. If it is lost later, the Client stays polite and
+// does not hang.
 func TestDirectoriesOfAClient(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, dir string){

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An oddNetwork calls functions before look-ups and connections; nil: none.
+// An oddNetwork calls functions before look-ups and connections. A nil function is not called.
 type oddNetwork struct {
 	*crawltest.Web
 	lookup, dial func()
@@ -63,9 +63,9 @@ func (c oddClocks) Release(key string, until time.Time) {
 // A clientHook is a function of ClientOptions that calls bug for odd.example.
 type clientHook struct {
 	put   func(o *fetch.ClientOptions, w *crawltest.Web, bug func())
-	all   bool // its panic ends the Client
-	apart bool // it is called on another goroutine than that of the request
-	locks bool // it must be quick: the Client waits for it
+	all   bool // a panic of the function ends the Client
+	apart bool // the function is called on a goroutine that is not the caller's
+	locks bool // the function must be quick, because the Client waits for it with a lock held
 }
 
 var clientHooks = map[string]clientHook{
@@ -105,9 +105,10 @@ var clientHooks = map[string]clientHook{
 	}, all: true, locks: true},
 }
 
-// eachClientHook runs a test with a Client for each hook. The Client has requested ok.example,
-// and bug is called for each request to odd.example until calm is set. If timed is true, the
-// contexts of the requests end, so they are made on other goroutines.
+// eachClientHook runs a test with a Client for each hook. The Client has already requested
+// ok.example. The function bug is called for each request to odd.example until calm is set. If
+// timed is true, the contexts of the requests have deadlines, so the requests are made on other
+// goroutines.
 func eachClientHook(t *testing.T, bug func(*fetch.Client), test func(t *testing.T, h clientHook, c *fetch.Client, w *crawltest.Web, ctx context.Context)) {
 	for name, h := range clientHooks {
 		for _, timed := range []bool{false, true} {
@@ -147,8 +148,8 @@ func eachClientHook(t *testing.T, bug func(*fetch.Client), test func(t *testing.
 	}
 }
 
-// assertUsable checks that a Client makes further requests, politely, unless it is closed
-// already, and that Close returns.
+// assertUsable checks that a Client can make further polite requests, unless it is closed, and
+// that Close returns.
 func assertUsable(t *testing.T, h clientHook, c *fetch.Client, w *crawltest.Web, closed bool) {
 	t.Helper()
 	for _, url := range []string{"http://ok.example/", "http://odd.example/"} {
@@ -170,10 +171,10 @@ func assertUsable(t *testing.T, h clientHook, c *fetch.Client, w *crawltest.Web,
 		t.Errorf("Close took %v", took)
 	}
 	w.AssertPolite()
-	time.Sleep(time.Hour) // what the network still does ends
+	time.Sleep(time.Hour) // time for the network to finish its work
 }
 
-// outcomeOf calls Get on a goroutine of its own.
+// outcomeOf calls Get on a goroutine of its own, and returns how the call ended.
 func outcomeOf(ctx context.Context, c *fetch.Client, url string) (returned bool, bad any, err error) {
 	ended := make(chan struct{})
 	go func() {
@@ -186,9 +187,8 @@ func outcomeOf(ctx context.Context, c *fetch.Client, url string) (returned bool,
 	return returned, bad, err
 }
 
-// A hook that panics concerns the callers whose requests it was called for: they panic with the
-// same value, or get an error. The process lives, and so does the Client, unless its clocks are
-// broken.
+// If a hook panics, the callers whose requests it was called for panic with the same value, or get
+// an error. The process continues, and so does the Client, unless its clocks are broken.
 func TestEachClientHookThatPanics(t *testing.T) {
 	t.Parallel()
 	bug := errors.New("a bug")
@@ -197,7 +197,7 @@ func TestEachClientHookThatPanics(t *testing.T) {
 		for range 3 {
 			callers.Go(func() {
 				returned, bad, err := outcomeOf(ctx, c, "http://odd.example/")
-				var not *fetch.NotYetError // what the clock reserved is reserved
+				var not *fetch.NotYetError // the reservation of the panicking clock stays
 				if h.all && (!returned || !errors.Is(err, bug) && !errors.As(err, &not)) || !h.all && bad != bug {
 					t.Errorf("returned: %v, panic %v, %v", returned, bad, err)
 				}
@@ -207,12 +207,12 @@ func TestEachClientHookThatPanics(t *testing.T) {
 	})
 }
 
-// A hook that ends its goroutine ends that of its caller, or is an error of the call.
+// If a hook ends its goroutine, it ends the caller's goroutine, or the call returns an error.
 func TestEachClientHookThatEndsItsGoroutine(t *testing.T) {
 	t.Parallel()
 	eachClientHook(t, func(*fetch.Client) { runtime.Goexit() }, func(t *testing.T, h clientHook, c *fetch.Client, _ *crawltest.Web, ctx context.Context) {
 		if h.locks {
-			return // the clocks are locked then: see Shared
+			return // the clocks stay locked in this case: see Shared
 		}
 		returned, bad, err := outcomeOf(ctx, c, "http://odd.example/")
 		_, timed := ctx.Deadline()
@@ -222,12 +222,12 @@ func TestEachClientHookThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// A call whose hook blocks until the context ends returns then.
+// A call whose hook blocks until the context ends returns at the end of the context.
 func TestEachClientHookThatBlocks(t *testing.T) {
 	t.Parallel()
 	eachClientHook(t, func(*fetch.Client) { time.Sleep(15 * time.Minute) }, func(t *testing.T, h clientHook, c *fetch.Client, _ *crawltest.Web, ctx context.Context) {
 		if h.locks {
-			return // they must be quick
+			return // these hooks must be quick
 		}
 		began := time.Now()
 		_, _, err := outcomeOf(ctx, c, "http://odd.example/")
@@ -242,16 +242,16 @@ func TestEachClientHookThatBlocks(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 		}
-		time.Sleep(time.Hour) // the hook is done
+		time.Sleep(time.Hour) // by then the hook has returned
 	})
 }
 
-// A hook that makes a request with its own Client, against the documentation, waits for its own
-// context at most. The calls of others go on.
+// A hook that makes a request with its own Client (which the documentation forbids) waits at most
+// until its own context ends. Calls of other goroutines continue.
 func TestEachClientHookThatCallsItsClient(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"http://odd.example/", "http://ok.example/"} {
-		var nested sync.Map // the Clients whose hook has called them
+		var nested sync.Map // the Clients that a hook has called
 		call := func(c *fetch.Client) {
 			if _, again := nested.LoadOrStore(c, true); again {
 				return
@@ -263,21 +263,21 @@ func TestEachClientHookThatCallsItsClient(t *testing.T) {
 		t.Run(of, func(t *testing.T) {
 			eachClientHook(t, call, func(t *testing.T, h clientHook, c *fetch.Client, _ *crawltest.Web, ctx context.Context) {
 				if h.locks {
-					return // they must not call it: the clocks are locked
+					return // these hooks are called with the clocks locked
 				}
 				began := time.Now()
 				returned, bad, err := outcomeOf(ctx, c, "http://odd.example/")
-				var not *fetch.NotYetError // a look-up of a minute is too slow
+				var not *fetch.NotYetError // a look-up that takes a minute is too slow
 				if took := time.Since(began); !returned || bad != nil || err != nil && !errors.As(err, &not) || took > 3*time.Minute {
 					t.Errorf("after %v: returned: %v, %v, %v", took, returned, bad, err)
 				}
-				time.Sleep(time.Hour) // the site has rested
+				time.Sleep(time.Hour) // by then the site has rested
 			})
 		})
 	}
 }
 
-// Close while a hook blocks waits for that hook; other calls end at once, with ErrClientClosed.
+// Close waits for a hook that blocks. Other calls end at once with ErrClientClosed.
 func TestCloseWhileAHookBlocks(t *testing.T) {
 	t.Parallel()
 	eachClientHook(t, func(*fetch.Client) { time.Sleep(20 * time.Second) }, func(t *testing.T, h clientHook, c *fetch.Client, w *crawltest.Web, ctx context.Context) {
@@ -309,7 +309,7 @@ func TestCloseWhileAHookBlocks(t *testing.T) {
 	})
 }
 
-// The zero Client, and a nil one, return errors.
+// The methods of a zero or nil Client return errors.
 func TestTheZeroClient(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]*fetch.Client{"zero": {}, "nil": nil} {

@@ -66,7 +66,7 @@ func killedClient(where string) error {
 	return c.Close()
 }
 
-// A killedWeb answers the requests of killedClient. What a site does depends on its number.
+// A killedWeb answers the requests of killedClient. The number of a site determines its behaviour.
 type killedWeb struct {
 	mu   sync.Mutex
 	seen map[string][]killedRequest
@@ -75,10 +75,10 @@ type killedWeb struct {
 type killedRequest struct {
 	path, run  string
 	start, end time.Time
-	until      time.Time // of Retry-After
+	until      time.Time // time of the last Retry-After
 }
 
-// asks returns the pause that a site demands.
+// asks returns the pause that the site with this number demands.
 func asks(site int) time.Duration {
 	if site%8 == 0 {
 		return 300 * time.Millisecond
@@ -114,12 +114,13 @@ func (w *killedWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.seen[r.Host] = append(w.seen[r.Host], killedRequest{r.URL.Path, r.Header.Get("X-Run"), start, time.Now(), until})
 }
 
-// check returns what is wrong with the requests so far. After a kill a site rests its pause, but
-// an answer that came within the time of a commit before the kill may be unknown to the next run.
-// A request that the server has handled after the kill is nothing that a client can know of.
+// check returns the violations among the requests so far. After a kill a site must rest its pause.
+// There are two exceptions: the next run may not know an answer that came just before the kill,
+// within the time of a commit, and a client cannot know of a request that the server handled after
+// the kill.
 func (w *killedWeb) check(kills []time.Time) (all int, wrong []string) {
 	const commit = time.Second
-	// cut returns the kill between two requests of different runs.
+	// cut returns the time of the kill between two requests of different runs.
 	cut := func(last, next *killedRequest) (at time.Time, ok bool) {
 		if last.run == next.run {
 			return at, false
@@ -166,8 +167,8 @@ func (w *killedWeb) check(kills []time.Time) (all int, wrong []string) {
 	return all, wrong
 }
 
-// No kill makes a request early or forbidden, by the log of the server. PERMESSO_KILLS sets how
-// often a client is killed.
+// By the log of the server, no kill causes a request that is early or forbidden. PERMESSO_KILLS
+// sets the number of kills.
 func TestAKilledClientStaysPolite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it runs a program for some seconds")
@@ -193,8 +194,8 @@ func TestAKilledClientStaysPolite(t *testing.T) {
 	t.Logf("%d requests, %d kills, %d wrong", all, len(kills), len(wrong))
 }
 
-// runClient runs killedClient and kills it after a number of lines; if that is negative, it runs
-// to its end. It returns the time of the kill.
+// runClient runs killedClient and kills it after a number of lines. If the number is negative, it
+// lets it run to its end. It returns the time of the kill.
 func runClient(t *testing.T, dir, address string, lines int) (killed time.Time) {
 	t.Helper()
 	program := exec.Command(os.Args[0])

@@ -59,7 +59,8 @@ func TestABadClientOptionIsNamed(t *testing.T) {
 	}
 }
 
-// A header that the caller changes after its call has ended is not the one that is sent.
+// If the caller changes a header after its call has ended, the request is still sent with the old
+// header.
 func TestARequestHasItsOwnHeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -83,7 +84,7 @@ func TestARequestHasItsOwnHeader(t *testing.T) {
 	})
 }
 
-// What cannot be requested is an error at once, and no request is made.
+// A request that cannot be made is an error at once, and no request is sent.
 func TestABadCallIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,7 +133,7 @@ func must(t *testing.T, raw string) *url.URL {
 	return req.URL
 }
 
-// A function of the options that panics, or ends its goroutine, concerns its caller alone.
+// If a function of the options panics or ends its goroutine, only its caller is affected.
 func TestAPanicConcernsItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -179,8 +180,8 @@ func TestAPanicConcernsItsCaller(t *testing.T) {
 	})
 }
 
-// A body that is not complete is marked, and reading it to its end fails.
-func TestACutBodyIsNoWholeOne(t *testing.T) {
+// An incomplete body is marked, and reading it to its end fails.
+func TestACutBodyIsMarked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -210,8 +211,8 @@ func TestACutBodyIsNoWholeOne(t *testing.T) {
 	})
 }
 
-// A request that was sent goes on if its caller gives up: the site gets one request at a time, and
-// patient callers get its answers.
+// A request that was sent continues if its caller gives up. So the site gets one request at a
+// time, and patient callers get its answers.
 func TestImpatientCallersAreNoTroubleForTheSite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,8 +239,8 @@ func TestImpatientCallersAreNoTroubleForTheSite(t *testing.T) {
 	})
 }
 
-// What is wrong with a request of net/http is said before it waits, and the site does not rest for
-// it. The length of an answer to HEAD is that of its header.
+// An invalid request of net/http is refused before it waits, and the site does not rest because of
+// it. The length of an answer to HEAD is the length in its header.
 func TestATransportKeepsToNetHTTP(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,8 +263,7 @@ func TestATransportKeepsToNetHTTP(t *testing.T) {
 	})
 }
 
-// Calls that end while others begin, at random, neither block each other nor make a request
-// early.
+// Calls that begin and end at random neither block each other nor make a request early.
 func TestAStormOfCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -297,7 +297,7 @@ func TestAStormOfCalls(t *testing.T) {
 		if n := len(w.Log()); n < 20 {
 			t.Errorf("only %d requests", n)
 		}
-		for site := range 5 { // the server notices the end of a canceled request late: starts count
+		for site := range 5 { // compare the starts, because the server notices late that a request was canceled
 			var last time.Time
 			for _, r := range w.Log() {
 				if r.Site != frontier.Site(fmt.Sprintf("http://s%d.example", site)) {

@@ -15,11 +15,11 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// A clientState keeps the clocks of sites and the copies of robots.txt of a Client in a file. A
-// method that writes returns after its data is on disk. Writes of several goroutines may share
-// one transaction. It implements Snapshots.
+// A clientState keeps the clocks of sites and the copies of robots.txt of a Client in a file. It
+// implements Snapshots. A method that writes returns after its data is on disk. Several goroutines
+// that write may share one transaction.
 //
-// The buckets, whose values are JSON:
+// The values in all buckets are JSON. The buckets are:
 //
 //	meta      "version" -> clientVersion
 //	          "open" -> the time when the file was opened; removed when it is closed
@@ -29,7 +29,7 @@ import (
 //	licenses  key of a URL -> robots.Snapshot
 type clientState struct {
 	bolt      *bbolt.DB
-	restarted time.Time // when the file was opened, if its last process has not closed it; otherwise zero
+	restarted time.Time // when the last process opened the file, if it did not close the file; otherwise zero
 }
 
 // clientFile is the name of the file in ClientOptions.Dir.
@@ -99,7 +99,7 @@ func (s *clientState) begin(tx *bbolt.Tx) error {
 	return putJSON(tx, bucketMeta, keyVersion, version)
 }
 
-// mark marks the file as open. It is called before the first request.
+// mark stores in the file that it is open. It is called before the first request.
 func (s *clientState) mark() error {
 	return s.write(func(tx *bbolt.Tx) error { return putJSON(tx, bucketMeta, keyOpen, time.Now()) })
 }
@@ -112,7 +112,8 @@ func (s *clientState) close() error {
 	return errors.Join(err, s.bolt.Close())
 }
 
-// unpanicked calls f, and returns a panic of bbolt about a damaged file as an error.
+// unpanicked calls f. If bbolt panics because the file is damaged, unpanicked returns the panic as
+// an error.
 func unpanicked(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -145,7 +146,7 @@ func putJSON(tx *bbolt.Tx, bucket, key []byte, v any) error {
 	return tx.Bucket(bucket).Put(key, raw)
 }
 
-// get reads a value. If there is none, ok is false.
+// get reads a value into v. ok is false if there is no such value.
 func (s *clientState) get(bucket, key []byte, v any) (ok bool, err error) {
 	err = unpanicked(func() error {
 		return s.bolt.View(func(tx *bbolt.Tx) (err error) {
@@ -162,8 +163,8 @@ func (s *clientState) write(f func(tx *bbolt.Tx) error) error {
 	return unpanicked(func() error { return s.bolt.Batch(f) })
 }
 
-// each iterates over the values of a bucket, converted by f. The body of the loop runs inside a
-// transaction, so it must not use s.
+// each iterates over the values of a bucket, converted by f. The body of the loop must not use s,
+// because it runs inside a transaction.
 func each[V, T any](s *clientState, bucket []byte, f func(key string, value V) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left := errors.New("the loop was left")

@@ -16,31 +16,31 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// acceptEncoding is the Accept-Encoding of every request, except those that repeat a refused
-// request with plain header fields.
+// acceptEncoding is the Accept-Encoding of every request, except when a refused request is
+// repeated with plain header fields.
 const acceptEncoding = "gzip, br, zstd"
 
 // maxWindow is the largest window of zstd as a content coding (RFC 9659,
 // section 3).
 const maxWindow = 8 << 20
 
-// maxCodings is the largest number of content codings of one body that are undone.
+// maxCodings is the largest number of content codings that one body may have.
 const maxCodings = 3
 
 // idleDecoders is the number of decoders of one coding that are kept for the next bodies. Each
 // may hold a window of many MiB.
 const idleDecoders = 2
 
-// codingsOf returns the content codings of an answer in the order in which they were applied
-// (RFC 9110, section 8.4). It returns none if the body is not encoded. Names that are not
+// codingsOf returns the content codings of an answer in the order in which they were applied (RFC
+// 9110, section 8.4). The result is empty if the body is not encoded. Names that are not
 // registered with IANA are mistakes of servers and are ignored. codingsOf fails if a registered
-// coding is not built in, or if there are too many codings.
+// coding is not supported, or if there are too many codings.
 func codingsOf(h http.Header) (codings []string, err error) {
 	for _, value := range h["Content-Encoding"] {
 		for name := range strings.SplitSeq(value, ",") {
 			name, _, _ = strings.Cut(name, ";") // codings have no parameters
 			switch name = strings.ToLower(strings.TrimSpace(name)); name {
-			case "x-gzip": // RFC 9110, section 8.4.1.3
+			case "x-gzip": // an old name of gzip (RFC 9110, section 8.4.1.3)
 				codings = append(codings, "gzip")
 			case "gzip", "deflate", "br", "zstd":
 				codings = append(codings, name)
@@ -55,13 +55,13 @@ func codingsOf(h http.Header) (codings []string, err error) {
 	return codings, nil
 }
 
-// A decoder undoes one content coding (RFC 9110, section 8.4.1). It can decode many bodies, one
+// A decoder removes one content coding (RFC 9110, section 8.4.1). It can decode many bodies, one
 // after another.
 type decoder struct {
 	coding string
 	undo   resetReader
-	in     *bufio.Reader // the buffer from which undo reads; nil if undo has its own buffer
-	from   io.Reader     // the reader of the encoded bytes: in reads from it, or undo does if in is nil
+	in     *bufio.Reader // buffer that undo reads from; nil if undo has its own buffer
+	from   io.Reader     // reader of the encoded bytes; either in or undo reads from it
 }
 
 type resetReader interface {
@@ -100,7 +100,7 @@ func (d *decoder) begin(from io.Reader) {
 func (d *decoder) reset(from io.Reader) error {
 	err := d.undo.Reset(from)
 	if z, ok := d.undo.(*gzip.Reader); ok {
-		z.Multistream(false) // see the methods next and member
+		z.Multistream(false) // stop at the end of each member: see the methods next and member
 	}
 	return err
 }
@@ -149,13 +149,13 @@ func (d *decoder) close() {
 	}
 }
 
-// An inflater undoes the coding deflate, which is the zlib format (RFC 9110, section 8.4.1.2;
-// RFC 1950). A body without the beginning of zlib data is read as raw deflate data (RFC 1951),
-// which some servers send and browsers accept.
+// An inflater removes the coding deflate, which is the zlib format (RFC 9110, section 8.4.1.2; RFC
+// 1950). Some servers send raw deflate data (RFC 1951), which browsers accept. So a body that does
+// not begin like zlib data is read as raw deflate data.
 type inflater struct {
 	in   *bufio.Reader
-	from io.Reader     // the reader of zlib or raw deflate data, which the first Read chooses
-	zlib io.ReadCloser // nil before the first use
+	from io.Reader     // reader of zlib or raw deflate data; the first Read chooses it
+	zlib io.ReadCloser // kept for later bodies; nil before its first use
 	raw  io.ReadCloser
 }
 
@@ -180,8 +180,8 @@ func (z *inflater) begin() error {
 	if len(head) == 0 {
 		return err
 	}
-	err = nil                                                                          // if there is only one byte, the decoder reports that
-	if len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 { // RFC 1950, section 2.2
+	err = nil                                                                          // the decoder reports a body of only one byte
+	if len(head) == 2 && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 { // a valid header of zlib data (RFC 1950, section 2.2)
 		if z.zlib == nil {
 			z.zlib, err = zlib.NewReader(z.in)
 		} else {
@@ -199,12 +199,11 @@ func (z *inflater) begin() error {
 	return err
 }
 
-// A decoding undoes the content codings of a body. The coding that was applied last is undone
-// first.
+// A decoding removes all content codings of a body, the last applied one first.
 type decoding struct {
 	src    source
-	layers []*guarded // in the order in which they are undone
-	whole  bool       // see requireWhole
+	layers []*guarded // the decoders in the order in which they are used
+	whole  bool       // set by requireWhole
 }
 
 // newDecoding returns a decoding of codings. get returns a decoder for a coding.
@@ -231,16 +230,16 @@ func (d *decoding) begin(src source) io.Reader {
 	return from
 }
 
-// expect tells the decoding the Content-Length, which is negative if it is not known. Some
-// servers send the number of decoded bytes as Content-Length. If a coding ends after exactly
-// length decoded bytes, the decoding does not wait for more bytes.
+// expect sets the Content-Length, which is negative if it is not known. Some servers send the
+// number of decoded bytes as Content-Length. If a coding ends after exactly length decoded bytes,
+// the decoding does not wait for more bytes.
 func (d *decoding) expect(length int64) {
 	if len(d.layers) == 1 {
 		d.layers[0].length = length
 	}
 }
 
-// requireWhole makes the decoding fail if bytes follow the end of a coding, or if there are too
+// requireWhole makes the decoding fail if bytes follow the end of a coding, or if the body has too
 // many bytes on the wire.
 func (d *decoding) requireWhole() {
 	d.whole = true
@@ -249,8 +248,8 @@ func (d *decoding) requireWhole() {
 	}
 }
 
-// cut reports whether err says that a limit was reached. The part of the body before the limit
-// is then used.
+// cut reports whether err says that a limit was reached. Then the part of the body before the
+// limit is used.
 func (d *decoding) cut(err error) bool {
 	if err == nil || d.whole {
 		return false
@@ -270,9 +269,9 @@ func (d *decoding) cut(err error) bool {
 // names a coding.
 func (d *decoding) empty() bool { return d.src.err == nil && d.src.n == 0 }
 
-// blame returns the error to report for err, which the last decoder returned. If the connection
-// failed or ended too early, this is the error of the connection. If the content coding is
-// broken, it is a *decodeError.
+// blame returns the error to report for err, which the last decoder has returned. If the
+// connection failed or ended too early, blame returns the error of the connection. If the content
+// coding is broken, it returns a *decodeError.
 func (d *decoding) blame(err error) error {
 	if d.src.err != nil {
 		return d.src.err
@@ -289,7 +288,7 @@ func (d *decoding) blame(err error) error {
 	return &decodeError{err}
 }
 
-// decoders keeps the decoders that are not in use. It is safe for concurrent use.
+// decoders keeps the decoders that are not in use now. It is safe for concurrent use.
 type decoders struct {
 	mu   sync.Mutex // guards idle, because visits run concurrently
 	idle map[string][]*decoder
@@ -340,12 +339,12 @@ type decodeError struct{ error }
 // Unwrap returns the decoder's error.
 func (e *decodeError) Unwrap() error { return e.error }
 
-// A decompression bomb is a body that is large and has a high ratio of decoded bytes to
-// received bytes. Pages compress to about a tenth of their size. Logs and tables of numbers
-// seldom compress to less than a fiftieth.
+// A decompression bomb is a large body with a high ratio of decoded bytes to received bytes.
+// Ordinary pages compress to about a tenth of their size. Logs and tables of numbers seldom
+// compress to less than a fiftieth.
 const (
 	freeBytes = 4 << 20 // decoded bytes that are allowed with any ratio
-	maxRatio  = 100     // decoded bytes that are allowed for each byte on the wire, if there are more than freeBytes
+	maxRatio  = 100     // largest number of decoded bytes for each byte on the wire, after the first freeBytes
 )
 
 // errBomb is the error of a body of more than 4 MiB with more than a hundred decoded bytes
@@ -355,20 +354,20 @@ var errBomb = errors.New("the body grows like a decompression bomb")
 // A guarded is a decoder that fails early if the body is a decompression bomb.
 type guarded struct {
 	*decoder
-	src    *source // the bytes on the wire of the whole body
+	src    *source // the source of the whole body, which counts the bytes on the wire
 	n      int64   // bytes decoded so far
 	most   int64   // largest value of n; 0: no limit
-	whole  bool    // see decoding.requireWhole
-	length int64   // see decoding.expect
-	err    error   // the error that Read returns from now on; io.EOF at the end of the coding
+	whole  bool    // set by decoding.requireWhole
+	length int64   // the Content-Length, set by decoding.expect; see there
+	err    error   // the error that Read returns from now on, io.EOF at the end of the coding; nil while it can read
 }
 
 // Read implements io.Reader.
 func (g *guarded) Read(p []byte) (n int, err error) {
-	if g.err != nil { // the reader may have ignored the error that the last Read returned together with bytes
+	if g.err != nil { // the caller may have ignored the error that the last Read returned together with bytes
 		return 0, g.err
 	}
-	// A decoder fills the whole buffer that it gets. With a small buffer the checks below come
+	// A decoder fills the whole buffer that it gets. A small buffer makes the checks below come
 	// early enough.
 	n, err = g.undo.Read(p[:min(len(p), 64<<10)])
 	g.n += int64(n)
@@ -385,9 +384,8 @@ func (g *guarded) Read(p []byte) (n int, err error) {
 }
 
 // end handles the end of the coding. It returns io.EOF at the end of the body, nil if another
-// member of a gzip file follows, or an error. If the decoder from which this decoder reads has
-// failed, end returns that error, because this decoder may have taken the error for the end of
-// its input.
+// member of a gzip file follows, or an error. If the layer below has failed, end returns the error
+// of that layer, because the decoder may have taken the failure for the end of its input.
 func (g *guarded) end() error {
 	if before, ok := g.from.(*guarded); ok && before.err != nil && before.err != io.EOF {
 		return before.err

@@ -53,7 +53,7 @@ func coded(t testing.TB, coding string, b []byte) []byte {
 	return out.Bytes()
 }
 
-// answer returns a response in a coding, with its length or chunked.
+// answer returns an answer in a content coding, with a Content-Length or chunked.
 func answer(coding string, wire []byte, chunked bool) string {
 	head := "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 	if coding != "" {
@@ -79,7 +79,7 @@ func TestContentCodings(t *testing.T) {
 						return answer(coding, packed, chunked)
 					}))}
 					v := newTour(t, Options{Network: w, Bodies: Bodies{KeepWire: true}})
-					for range 3 { // the decoder is used again
+					for range 3 { // the later rounds reuse the decoder
 						res, all := v.visit("http://a.example/")
 						x := last(all)
 						if res.Page == nil || !bytes.Equal(x.Body, plain) || x.Truncated != "" {
@@ -150,7 +150,7 @@ func TestBodiesThatAreCodedBadly(t *testing.T) {
 	}
 }
 
-// An error on the wire is not reported as an error of the coding.
+// An error on the wire is not reported as an error of the content coding.
 func TestTheWireIsNotTheCoding(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	cause := errors.New("cause")
@@ -163,7 +163,7 @@ func TestTheWireIsNotTheCoding(t *testing.T) {
 			if _, err := f.Decode(resp); err != cause {
 				t.Errorf("%q after %d bytes: %v", coding, n, err)
 			}
-			// The same for a body that waits for a decoder.
+			// The error is the same for a body that waits for a decoder.
 			busy := newBudget(1, t.TempDir())
 			busy.windows.TryAcquire(maxWindows)
 			resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:n]), iotest.ErrReader(cause)))
@@ -188,7 +188,7 @@ func TestAGzipBodyMayBeShorterThanItsLength(t *testing.T) {
 	})
 }
 
-// response returns a response in the form of net/http.
+// response returns an http.Response whose body has a content coding.
 func response(coding string, wire []byte) *http.Response {
 	return &http.Response{
 		Header: http.Header{"Content-Encoding": {coding}}, ContentLength: int64(len(wire)),
@@ -215,7 +215,8 @@ func TestBombsCostTheCap(t *testing.T) {
 			if n := int64(len(b.decoded)); n > limit || n > max(freeBytes, maxRatio*b.n)+64<<10 {
 				t.Errorf("%d bytes of body from %d", n, b.n)
 			}
-			// All allocations are counted, which is more than was in use at once.
+			// TotalAlloc counts all allocations, so it is larger than the memory in use at any
+			// time.
 			if n := after.TotalAlloc - before.TotalAlloc; n > limit+16<<20 {
 				t.Errorf("%d bytes of memory for a cap of %d", n, limit)
 			}
@@ -223,19 +224,19 @@ func TestBombsCostTheCap(t *testing.T) {
 	}
 }
 
-// Each limit of an encoded body ends a body that no other limit would end.
+// Each limit of an encoded body is tested with a body that no other limit ends.
 func TestEachBoundOfABombAlone(t *testing.T) {
 	const noLimit = 1 << 40
 	blanks := make([]byte, 32<<20)
-	prose := bytes.Repeat(text(64<<10), 64)                                                            // gzip compresses it some 30 times
-	skipped := bytes.Repeat(append([]byte("\x50\x2a\x4d\x18\x00\x10\x00\x00"), text(4<<10)...), 4<<10) // RFC 8878, section 3.1.2
+	prose := bytes.Repeat(text(64<<10), 64)                                                            // gzip compresses this text to about a thirtieth
+	skipped := bytes.Repeat(append([]byte("\x50\x2a\x4d\x18\x00\x10\x00\x00"), text(4<<10)...), 4<<10) // frames that decoders skip (RFC 8878, section 3.1.2)
 	for _, tc := range []struct {
 		name, codings string
 		wire          []byte
-		limit, most   int64 // most: bytes of the body
-		layer         int   // the layer that is ended, after most bytes
+		limit, most   int64 // limit of the decoded bytes; most is the size of the body
+		layer         int   // index of the decoder that is stopped; it has then decoded as many bytes as most says
 		ends          int64
-		by            error // nil: the size of the body
+		by            error // the error that stops it; nil: the size limit of the body
 	}{
 		{"size", "gzip", coded(t, "gzip", prose), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
 		{"size", "br", coded(t, "br", text(4<<20)), 1 << 20, 1 << 20, 0, 1<<20 + 1, nil},
@@ -279,8 +280,8 @@ func TestEachBoundOfABombAlone(t *testing.T) {
 func TestCodingsThatStandForNothingEnd(t *testing.T) {
 	const limit = 1 << 20
 	nothing := map[string][2]string{
-		"gzip": {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\xff\xff"}, // RFC 1951, section 3.2.4
-		"zstd": {"", "\x50\x2a\x4d\x18\x01\x00\x00\x00x"},                            // RFC 8878, section 3.1.2
+		"gzip": {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x00", "\x00\x00\x00\xff\xff"}, // an empty gzip member and an empty block (RFC 1951, section 3.2.4)
+		"zstd": {"", "\x50\x2a\x4d\x18\x01\x00\x00\x00x"},                            // a frame that decoders skip (RFC 8878, section 3.1.2)
 	}
 	for coding, parts := range nothing {
 		wire := []byte(parts[0] + strings.Repeat(parts[1], 8*limit/len(parts[1])))
@@ -327,7 +328,7 @@ func TestAWindowThatIsTooLargeIsRefused(t *testing.T) {
 	}
 }
 
-// RFC 9659, section 3: windows of up to 8 MiB.
+// The windows of zstd may have up to 8 MiB (RFC 9659, section 3).
 func TestWindowsOfZstd(t *testing.T) {
 	for window, want := range map[byte]bool{0x67: true, 0x68: true, 0x69: false} { // 7.5, 8 and 9 MiB (RFC 8878, section 3.1.1.1.2)
 		f := &Fetcher{opts: Options{Bodies: Bodies{MaxSize: 100}}}
@@ -359,7 +360,7 @@ func TestDecodersThatAreTooManyAreNotKept(t *testing.T) {
 	p.put(first)
 	p.put(second)
 	p.close()
-	for _, d := range used { // also those above the limit
+	for _, d := range used { // including decoders beyond the number that is kept
 		if _, err := d.undo.Read(make([]byte, 1)); err != zstd.ErrDecoderClosed {
 			t.Errorf("a decoder that is not used is open: %v", err)
 		}
@@ -378,7 +379,7 @@ func TestCodingsOfAnAnswer(t *testing.T) {
 		{[]string{"zstd"}, "[zstd]"}, {[]string{"deflate"}, "[deflate]"}, {[]string{"gzip;q=1"}, "[gzip]"},
 		{[]string{"gzip,"}, "[gzip]"}, {[]string{",,br ,"}, "[br]"}, {[]string{"gzip, br"}, "[gzip br]"}, {[]string{"gzip", "br"}, "[gzip br]"}, {[]string{"identity, gzip", "identity"}, "[gzip]"},
 		{[]string{"gzip,deflate", "zstd"}, "[gzip deflate zstd]"},
-		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // names that servers use with another meaning
+		{[]string{"utf-8"}, "[]"}, {[]string{"none"}, "[]"}, {[]string{"8bit, gzip"}, "[gzip]"}, // names that servers use with other meanings
 	} {
 		if got, err := codingsOf(http.Header{"Content-Encoding": tc.fields}); fmt.Sprint(got) != tc.want || err != nil {
 			t.Errorf("%q = %q, %v", tc.fields, got, err)
@@ -392,7 +393,7 @@ func TestCodingsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// zeros decodes a body of zeros.
+// zeros decodes any body to zeros, and records the sizes of the reads.
 type zeros struct{ asked []int }
 
 func (z *zeros) Reset(io.Reader) error { return nil }
@@ -460,8 +461,8 @@ func chained(t testing.TB, b []byte, codings ...string) []byte {
 	return b
 }
 
-// Chains of up to three codings are undone, and deflate in both of its forms, for bodies that
-// get a decoder at once or wait for one; the decoders are reused.
+// Chains of up to three codings are removed, including both forms of deflate. This is so for
+// bodies that get a decoder at once and for those that wait. The decoders are reused.
 func TestChainsOfCodings(t *testing.T) {
 	plain := text(50_000)
 	kinds := []string{"gzip", "deflate", "raw deflate", "br", "zstd"}
@@ -501,7 +502,7 @@ func TestChainsOfCodings(t *testing.T) {
 		if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, plain) || body.Close() != nil {
 			t.Errorf("%s, without a fetcher: %d bytes: %v", chain, len(got), err)
 		}
-		// An error is distinguished in each layer.
+		// An error of each layer is told apart from the others.
 		for name, tc := range map[string]struct {
 			wire    []byte
 			coding  bool
@@ -516,16 +517,16 @@ func TestChainsOfCodings(t *testing.T) {
 	}
 }
 
-// All members of gzip are read (RFC 1952, section 2.2), as all frames of zstd are. Other
-// bytes after them are an error in robots.txt and similar files, and ignored in a page.
+// All members of gzip (RFC 1952, section 2.2) and all frames of zstd are read. Other bytes after
+// them are an error in robots.txt and similar files, and ignored in a page.
 func TestRulesAreReadToTheEndOfTheWire(t *testing.T) {
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 	one, two := []byte("one "), []byte("two")
 	for _, tc := range []struct {
 		name, coding string
 		wire         []byte
-		length       int64  // Content-Length; 0: the true one
-		want         string // of rules; empty: broken
+		length       int64  // the Content-Length; 0: the true length
+		want         string // result of readRules; empty: an error
 		page         string
 	}{
 		{"one member", "gzip", coded(t, "gzip", one), 0, "one ", "one "},

@@ -22,15 +22,15 @@ const (
 // HTTP/2.
 type conn struct {
 	*dialing
-	h1   *http1.Conn // nil for HTTP/2
-	over *timed      // the connection below h1
+	h1   *http1.Conn // the connection for HTTP/1.1; nil for HTTP/2
+	over *timed      // the connection that h1 uses
 	h2   *http.ClientConn
 
-	request  []byte        // the last request of h1; the buffer is reused
+	request  []byte        // bytes of the last request over h1; the buffer is reused
 	response http.Response // the answer to request
 	unsent   bool          // the request was not sent completely
 
-	used                  time.Time // end of the last answer; servers close connections that are idle for long
+	used                  time.Time // end of the last answer; many servers close connections that are idle for long
 	tlsVersion, tlsCipher string
 }
 
@@ -41,7 +41,7 @@ func (h *host) connect(w *watch, ep endpoint) (*conn, error) {
 		opts: &h.fetcher.opts, to: ep, target: net.JoinHostPort(site.Host(), portOf(site)),
 		secure: site.Scheme() == "https", only1: h.only1, onTLS: func() { w.enter(phaseTLS) },
 	}
-	defer func() { d.onTLS = nil }() // onTLS refers to the exchange, and the connection lives longer than the exchange
+	defer func() { d.onTLS = nil }() // onTLS refers to the exchange, which ends before the connection
 	raw, err := d.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -74,8 +74,8 @@ func (c *conn) speakH1(over net.Conn) {
 	c.h1 = http1.New(c.over)
 }
 
-// ask sends the request a and returns when the header of the answer has been read. It records
-// in x the data that is known then. The caller must call finish afterwards.
+// ask sends the request a and returns when the header of the answer has been read. It records in x
+// what is known by then. The caller must call finish afterwards.
 func (c *conn) ask(w *watch, a requestSpec, x *Exchange) (resp *http.Response, err error) {
 	x.TLSVersion, x.TLSCipher = c.tlsVersion, c.tlsCipher
 	if c.h2 != nil {
@@ -105,15 +105,15 @@ func (c *conn) askH2(w *watch, a requestSpec, x *Exchange) (*http.Response, erro
 	return resp, err
 }
 
-// beginning is how many bytes of a head that cannot be parsed are kept if Options.KeepWire is
+// beginning is how many bytes of a head are kept if it cannot be parsed and Options.KeepWire is
 // not set. The status and the fields in such a head are still used.
 const beginning = 4 << 10
 
 // maxRequest is the size in bytes of the largest request buffer that a connection keeps.
 const maxRequest = 4 << 10
 
-// errUnasked is the error of a connection from an earlier exchange on which the server sent
-// bytes before it had received the request.
+// errUnasked is the error of a kept connection on which the server has sent bytes before the next
+// request.
 var errUnasked = fmt.Errorf("the server sent data before the next request: %w", net.ErrClosed)
 
 func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
@@ -132,7 +132,7 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 			}
 		}
 	}
-	c.unsent = c.h1.Send(c.request) != nil // the server may have answered even if sending failed
+	c.unsent = c.h1.Send(c.request) != nil // the server may have answered even if the request was not sent completely
 	got, err := c.h1.Receive(a.head)
 	head := c.h1.Head()
 	if keep {
@@ -159,7 +159,7 @@ func (c *conn) askH1(a requestSpec, x *Exchange) (*http.Response, error) {
 // 3.2.2).
 func (c *conn) write(a requestSpec) (err error) {
 	authority, target, header := a.url.Site().Authority(), a.url.Target(), a.header
-	if c.absolute() || strings.HasPrefix(target, "//") { // such a target, two slashes at its beginning, could be read as an authority
+	if c.absolute() || strings.HasPrefix(target, "//") { // a target that begins with two slashes could be read as a host
 		target = a.url.Scheme() + "://" + authority + target
 	}
 	if auth := proxyAuth(c.to.proxy); auth != "" && c.absolute() {
@@ -184,8 +184,7 @@ func (c *conn) finish() bool {
 	return c.over.end() && again && !c.unsent
 }
 
-// usable reports whether a connection from an earlier exchange can take a request. It sends
-// nothing.
+// usable reports whether a kept connection can take another request. It sends nothing.
 func (c *conn) usable() bool {
 	if c.h2 != nil {
 		return c.h2.Available() > 0
@@ -213,8 +212,8 @@ func protocol(resp *http.Response) string {
 	return "http/1.0"
 }
 
-// kept returns the connection that was kept after the last exchange, or nil if there is none
-// that can be used.
+// kept returns the connection that was kept after the last exchange. It returns nil if there is
+// none, or if it cannot be used.
 func (h *host) kept() *conn {
 	if h.conn == nil {
 		return nil
@@ -228,13 +227,13 @@ func (h *host) kept() *conn {
 
 // Limits of the requests that are lost because a site closes or refuses connections.
 const (
-	maxLost    = 3 // connections in a row that were kept from an earlier exchange and closed during a request; after so many, no connection is kept
-	maxRefused = 2 // requests in a row that were refused on new connections before this counts as a failure
+	maxLost    = 3 // number of kept connections in a row, closed during a request, after which none is kept
+	maxRefused = 2 // number of unprocessed requests in a row, on new connections, that are not yet a failure
 )
 
-// lost counts a request that the server did not process. On a connection from an earlier
-// exchange this is not a failure. On a new connection it becomes a failure after maxRefused
-// requests, because otherwise the requests to such a site would never end.
+// lost counts a request that the server did not process. On a kept connection this is not a
+// failure. On a new connection it is a failure after maxRefused requests in a row: otherwise the
+// requests to such a site would never end.
 func (h *host) lost(x *Exchange) {
 	if x.Err.Stage != StageStale {
 		return
@@ -248,9 +247,9 @@ func (h *host) lost(x *Exchange) {
 	}
 }
 
-// answered counts an answer and reports whether the connection may be kept. If a server closes
-// each connection at its second request, no connection is kept, so that each connection gets
-// only one request.
+// answered counts an answer and reports whether the connection may be kept. Some servers close
+// each connection at its second request. With such a server no connection is kept, so that each
+// request gets a new one.
 func (h *host) answered(x *Exchange) bool {
 	h.refused = 0
 	if x.Reused {

@@ -31,13 +31,13 @@ func newLoopback(t *testing.T, serve func(c net.Conn, n int)) *loopback {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() { // ends with l
+	go func() { // this goroutine ends when l is closed
 		for n := 1; ; n++ {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() { // ends with the connection
+			go func() { // this goroutine ends with the connection
 				defer c.Close()
 				serve(c, n)
 			}()
@@ -50,9 +50,10 @@ func (l *loopback) DialContext(ctx context.Context, network, _ string) (net.Conn
 	return new(net.Dialer).DialContext(ctx, network, l.Addr().String())
 }
 
-// Bytes that a server sends between two answers belong to neither answer. They are noticed
-// before the next request is sent, so that this request does not count as a try.
-func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
+// Bytes that a server sends between two answers belong to neither answer. They are noticed before
+// the next request is sent. So the next request is sent on a new connection, and does not count as
+// a try.
+func TestBytesBetweenTwoRequestsAreNoAnswer(t *testing.T) {
 	const evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
 	for name, end := range map[string]func(c net.Conn){
 		"an answer": func(c net.Conn) { io.WriteString(c, evil) }, "a byte": func(c net.Conn) { io.WriteString(c, "\n") }, "the end": func(c net.Conn) { c.Close() },
@@ -73,7 +74,7 @@ func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 		v.delay = -1
 		res, _ := v.visit("http://a.example/1")
 		h := v.fetcher.host(res.Page.URL.Site())
-		for h.kept() != nil { // the bytes arrive later over a real socket
+		for h.kept() != nil { // over a real socket the bytes arrive later
 			runtime.Gosched()
 		}
 		v.fetcher.giveBack(h)
@@ -85,8 +86,8 @@ func TestWhatIsSaidBetweenTwoRequestsIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Over a pipe, such bytes are noticed because the request cannot be sent. The request was then
-// not processed.
+// Over a pipe, such bytes are noticed because the request cannot be sent. The server has then not
+// processed the request.
 func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -114,8 +115,8 @@ func TestAServerThatSpeaksFirstOnAKeptConnection(t *testing.T) {
 	})
 }
 
-// The end of a context ends only its own exchange.
-func TestAContextThatEndsBehindItsVisitCostsNothing(t *testing.T) {
+// A context that ends after its exchange does not affect the next exchange.
+func TestAContextThatEndsAfterItsVisitHasNoEffect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page(r.target) }))}
 		v := newTour(t, Options{Network: w})
@@ -136,7 +137,7 @@ func TestAContextThatEndsBehindItsVisitCostsNothing(t *testing.T) {
 	})
 }
 
-// A context that ends while the last byte is read leaves no connection to later exchanges.
+// If a context ends while the last byte is read, the connection is not kept.
 func TestAContextThatEndsWithItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -153,7 +154,7 @@ func TestAContextThatEndsWithItsAnswer(t *testing.T) {
 	})
 }
 
-// Any end of an exchange ends its reads and writes, and does not affect the next exchange.
+// When an exchange is ended, its reads and writes end, and the next exchange is not affected.
 func TestAnExchangeEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
@@ -182,7 +183,8 @@ func TestAnExchangeEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// An answer to a request that could not be sent is used, but its connection is closed.
+// If an answer comes although the request could not be sent, the answer is used, and the
+// connection is closed.
 func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -197,7 +199,7 @@ func TestAnAnswerBeforeTheRequestIsTheLast(t *testing.T) {
 	})
 }
 
-// An answering connection writes while it is read, as TLS does when keys change.
+// An answering connection writes during each read, as TLS does when keys change.
 type answering struct{ net.Conn }
 
 func (a answering) Read(p []byte) (int, error) {
@@ -207,11 +209,11 @@ func (a answering) Read(p []byte) (int, error) {
 	return a.Conn.Read(p)
 }
 
-// The time-out of sending a request ends long before that of a body.
+// While a body is read, TLS may write, although the time-out of sending the request has passed.
 func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
-		go func() { // ends with what is read
+		go func() { // this goroutine ends with the connection
 			defer server.Close()
 			buf := make([]byte, 9)
 			server.Read(buf)
@@ -235,10 +237,10 @@ func TestTLSMayAnswerWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// Many servers end a connection without the close message of TLS. As in browsers, a body
-// without a declared end is then complete, although RFC 9112, section 9.8, calls it incomplete.
-// A body with a declared end is incomplete.
-func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
+// Many servers end a connection without the close message of TLS. A body without a declared end is
+// then complete. Browsers also do this, although RFC 9112, section 9.8, calls it incomplete. A
+// body with a declared end is incomplete.
+func TestAnEndWithoutTheCloseMessageOfTLS(t *testing.T) {
 	config, pool := certified(t)
 	const ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 	for _, tc := range []struct {
@@ -276,7 +278,7 @@ func TestAnEndThatTLSWasNotToldOfIsAsAnyOther(t *testing.T) {
 	}
 }
 
-// A connection between two exchanges keeps no data of the last.
+// Between two exchanges, a connection keeps no data of the last answer.
 func TestAKeptConnectionIsSmall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
@@ -294,7 +296,7 @@ func TestAConnectionHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("") }))}
 		v := newTour(t, Options{Network: w})
-		goroutines := func() int { // only those of the bubble, because goroutines of other tests may be ending
+		goroutines := func() int { // only goroutines of this bubble, because those of other tests may be ending
 			synctest.Wait()
 			stacks := make([]byte, 1<<20)
 			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), ", synctest bubble ")
@@ -307,7 +309,7 @@ func TestAConnectionHasNoGoroutine(t *testing.T) {
 	})
 }
 
-// A page that curl and browsers can read is read here, too.
+// Pages that curl and browsers can read can be read here, too.
 func TestOddAnswersThatArePages(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, answer := range map[string]string{
@@ -342,7 +344,7 @@ func TestOddAnswersThatArePages(t *testing.T) {
 }
 
 // An invalid request is not sent.
-func TestARequestThatCannotBeOneIsNotSent(t *testing.T) {
+func TestAnInvalidRequestIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		w := &wire{serve: func(c net.Conn, n int) {

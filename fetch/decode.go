@@ -5,16 +5,16 @@ import (
 	"net/http"
 )
 
-// Decode undoes the content codings of a stored body, or of a body that another program has
+// Decode removes the content codings of a stored body, or of a body that another program has
 // fetched. It needs no Fetcher. codings is a list in the form of Content-Encoding (RFC 9110,
-// section 8.4.1; RFC 9659), separated by commas: gzip, deflate, br and zstd, at most three of
-// them. Names that are not registered are ignored. If no coding is left, the body is not
-// changed. The memory is limited by the window of each coding: 8 MiB for zstd and 16 MiB for
-// br. A body with more than 4 MiB and more than a hundred decoded bytes for each encoded byte
-// ends with an error, because it may be a decompression bomb. The caller limits the total
-// number of bytes that are read.
+// section 8.4.1; RFC 9659), separated by commas. It may name gzip, deflate, br and zstd, at most
+// three in all. Names that are not registered are ignored. If no coding is left, the body is not
+// changed. The memory is limited by the window of each coding: 8 MiB for zstd and 16 MiB for br. A
+// body with more than 4 MiB and more than a hundred decoded bytes for each encoded byte ends with
+// an error, because it may be a decompression bomb. The caller must limit the total number of
+// bytes that it reads.
 //
-// Decode fails if a registered coding is not built in, or if there are more than three codings.
+// Decode fails if a registered coding is not supported, or if there are more than three codings.
 // An error of Read says what is wrong with the body; it is io.ErrUnexpectedEOF if the body was
 // cut. The caller must call Close, which does not close r.
 func Decode(codings string, r io.Reader) (io.ReadCloser, error) {

@@ -23,8 +23,8 @@ func ExampleDecode() {
 	// Output: Hello World <nil>
 }
 
-// A kept body is decoded like a fetched one: cut bodies, broken bodies and decompression
-// bombs have different errors, and no byte is added after the end.
+// A stored body is decoded like a fetched one. Cut bodies, broken bodies and decompression bombs
+// have different errors, and no byte is added after the end.
 func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 	plain := text(50_000)
 	for _, coding := range []string{"gzip", "br", "zstd"} {
@@ -33,7 +33,7 @@ func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 		for name, tc := range map[string]struct {
 			r    io.Reader
 			want []byte
-			err  error // nil: whole
+			err  error // error of Read; nil: the body is complete
 		}{
 			"whole":     {bytes.NewReader(packed), plain, nil},
 			"in parts":  {iotest.HalfReader(bytes.NewReader(packed)), plain, nil},
@@ -66,7 +66,7 @@ func TestABodyThatWasKeptIsDecoded(t *testing.T) {
 	}
 }
 
-// A coding that is not built in is refused. An unknown name is ignored.
+// A coding that is not supported is refused. An unknown name is ignored.
 func TestCodingsThatAreNotKnown(t *testing.T) {
 	for _, coding := range []string{"", "identity", "utf-8", ", "} {
 		body, err := Decode(coding, strings.NewReader("as it is"))

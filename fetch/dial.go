@@ -12,7 +12,7 @@ import (
 
 type dialKey struct{}
 
-// A dialing has what is needed to open one connection to a site.
+// A dialing has the settings for one connection to a site.
 type dialing struct {
 	opts   *Options
 	to     endpoint
@@ -21,12 +21,12 @@ type dialing struct {
 	only1  bool   // the TLS handshake does not offer HTTP/2
 	onTLS  func() // called before the TLS handshake with the site
 
-	line *http1.Line // the connection to the address of the site or proxy; all bytes pass through it
+	line *http1.Line // connection to the site or the proxy; all bytes pass through it
 }
 
-// newTransport returns a transport that speaks HTTP/2 over the connection in the context (see
-// dialKey), and over no other connection. The connection must have negotiated HTTP/2. The
-// transport does not pool connections, follow redirects or repeat requests.
+// newTransport returns a transport for HTTP/2. It uses only the connection in the context of a
+// request (see dialKey), which must have negotiated HTTP/2. It does not pool connections, follow
+// redirects or repeat requests.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -35,7 +35,7 @@ func newTransport() *http.Transport {
 		DisableCompression:     true,
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: maxHeaderBytes,
-		// The largest number of bytes that a server may send before the crawler reads them.
+		// Limits of the bytes that a server may send before the crawler reads them.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 512 << 10, MaxReceiveBufferPerConnection: 1 << 20},
 	}
 }
@@ -60,7 +60,7 @@ func (d *dialing) connect(ctx context.Context) (net.Conn, error) {
 
 // dialTLS makes the TLS handshake with the site over raw, and closes raw if that fails.
 func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) {
-	host, _, _ := net.SplitHostPort(d.target) // net.JoinHostPort made it
+	host, _, _ := net.SplitHostPort(d.target) // no error: net.JoinHostPort made the target
 	d.onTLS()
 	protocols := []string{"h2", "http/1.1"}
 	if d.only1 {
@@ -74,8 +74,8 @@ func (d *dialing) dialTLS(ctx context.Context, raw net.Conn) (*tls.Conn, error) 
 	return c, nil
 }
 
-// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2). A request
-// has it if it is sent without TLS through a proxy that forwards requests.
+// absolute reports whether requests have the absolute form (RFC 9112, section 3.2.2). They have it
+// without TLS, if a proxy forwards them.
 func (d *dialing) absolute() bool {
 	return !d.secure && d.to.proxy != nil && !isSOCKS(d.to.proxy)
 }

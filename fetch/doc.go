@@ -25,10 +25,10 @@
 //
 // A [Fetcher] keeps one per-host fetcher for each site, with its connection and its robots.txt. A
 // visit is one call of Fetcher.Get. Its parameter turn is a [frontier.Turn]: the right to make one
-// request to a site. The queued URL that the turn is for is its entry. The [Result] has every
-// [Exchange] that was made, and the outcome for the turn. The robots.txt of a site always comes
-// first. If the stored copy is stale, the turn is used for robots.txt, and the frontier hands out the
-// entry again later. The copies are in [Snapshots].
+// request to a site, for a queued URL (the entry of the turn). The [Result] has every [Exchange]
+// that was made, and the outcome for the turn. The robots.txt of a site is always fetched first.
+// If the stored copy is stale, the turn is used for robots.txt, and the frontier hands out the
+// entry again later. [Snapshots] stores the copies.
 //
 // # Requests
 //
@@ -39,14 +39,14 @@
 //     moment later.
 //   - Each site has one connection, kept alive between requests. It never carries two
 //     requests at once, and no request is silently sent again.
-//   - A redirect of a page is not followed: it is an answer like any other, after which Client.Get
-//     makes another request in another turn. The redirects of a robots.txt are followed over
-//     several turns (RFC 9309, section 2.3.1.2).
-//   - Every phase has a time-out, and the whole exchange has one, too. The size of a decoded
-//     body is limited, and a body that was cut is marked. The memory of all bodies together is
-//     limited.
-//   - A bot-challenge page does not count as a page or as a robots.txt. It means that the site
-//     wants fewer requests, so the crawler slows down.
+//   - A redirect of a page is not followed: it is an answer like any other. Client.Get then makes
+//     another request in another turn. The redirects of a robots.txt are followed over several
+//     turns (RFC 9309, section 2.3.1.2).
+//   - Each phase of an exchange has a time-out, and so has the whole exchange. The size of a
+//     decoded body is limited, and a body that was cut is marked. The memory of all bodies
+//     together is limited.
+//   - A bot-challenge page does not count as a page or as a robots.txt. It counts as a sign that
+//     the site wants fewer requests, so the crawler slows down.
 //
 // Only [Network] resolves names and opens connections.
 //
@@ -64,22 +64,22 @@
 //   - A *frontier.URLError: the text is no URL that can be requested.
 //   - [ErrClientClosed]: Close was called.
 //
-// A status such as 404 or 503 is no error. Nor is a body that broke off or was cut: see
-// [Exchange.Truncated].
+// A status such as 404 or 503 is no error. A body that broke off or was cut is no error either:
+// see [Exchange.Truncated].
 //
-// Fetcher.Get does not return the failures of a site as errors: they are in the Result, and the
-// frontier decides what follows from its Outcome. Its error means that the machine, the proxy, the
-// Snapshots or a function of the program has failed, so the crawl cannot go on. [TooManyOpen] says
-// whether the limit of open files is reached. An error of [Fetcher.Stored] that wraps [ErrStored]
-// says that the copy of a page cannot be read: fetch the page again.
+// Fetcher.Get does not return the failures of a site as errors. They are in the Result, and the
+// frontier uses its Outcome. An error of Get means that the machine, the proxy, the Snapshots or a
+// function of the program has failed, so the crawl cannot continue. [TooManyOpen] reports whether
+// the limit of open files is reached. If an error of [Fetcher.Stored] wraps [ErrStored], the copy
+// of a page cannot be read: fetch the page again.
 //
 // # Units and zero values
 //
-// Sizes and budgets are in bytes. The comment of each field says whether these are bytes of decoded
-// bodies or of the wire. A size or
-// time of 0 means the default, such as [DefaultMaxSize], and for [Options.Bandwidth] and
-// [Bodies.BodyBudget] no limit. [ClientOptions.Delay] of -1 means no pause, which public addresses
-// never get. Addresses that are not public are refused unless AllowPrivate is set.
+// Sizes and budgets are in bytes. The comment of each field says whether these are bytes of
+// decoded bodies or bytes as received. A size or time of 0 means the default, such as
+// [DefaultMaxSize]. For [Options.Bandwidth] and [Bodies.BodyBudget], 0 means no limit. A
+// [ClientOptions.Delay] of -1 means no pause; public addresses always get a pause. Addresses that
+// are not public are refused unless AllowPrivate is set.
 //
 // # Concurrency
 //

@@ -17,8 +17,8 @@ import (
 // or Port matches every host or port. An empty ToHost or ToPort leaves the host or port
 // unchanged.
 type ConnectTo struct {
-	Host, Port     string // of the URL
-	ToHost, ToPort string // of the connection
+	Host, Port     string // host and port of the URL; empty: any
+	ToHost, ToPort string // host and port of the connection; empty: those of the URL
 }
 
 // ParseConnectTo parses text in the form HOST1:PORT1:HOST2:PORT2. Each part may be empty. IPv6
@@ -72,18 +72,18 @@ func unbracket(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")
 }
 
-// An endpoint is an address that may be dialled for a site. Only resolve makes endpoints, so
-// that every address is checked before it is dialled.
+// An endpoint is an address that may be dialled for a site. Only resolve makes endpoints. So every
+// address is checked before it is dialled.
 type endpoint struct {
 	addr   netip.AddrPort
-	site   netip.Addr // address of the site; the zero Addr if only the proxy of the site knows it
-	public bool       // the site has, or may have, a public address, which other sites may share
-	name   string     // the name that was resolved to addr
+	site   netip.Addr // address of the site; the zero Addr if only the proxy knows it
+	public bool       // the site has or may have a public address, which other sites may share
+	name   string     // the host name that was resolved to addr
 	proxy  *url.URL   // the proxy at addr; nil if the site is at addr
 }
 
-// resolve returns the addresses of site that may be dialled. If none may be dialled, the error
-// is an *addressError.
+// resolve returns the addresses of site that may be dialled. If there are none, the error is an
+// *addressError.
 func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, error) {
 	host, port, named := f.connectTo(site)
 	if host == site.Host() && port == site.Port() {
@@ -113,8 +113,8 @@ func (f *Fetcher) resolve(ctx context.Context, site frontier.Site) ([]endpoint, 
 	return eps, nil
 }
 
-// connectTo returns the host and the port to connect to for a site. named says that this host
-// is a ConnectTo.ToHost of Options.ConnectTo.
+// connectTo returns the host and the port to connect to for a site. named says that the host comes
+// from a ConnectTo in the options.
 func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named bool) {
 	host, port = site.Host(), site.Port()
 	for _, c := range f.opts.ConnectTo {
@@ -137,7 +137,7 @@ func (f *Fetcher) connectTo(site frontier.Site) (host string, port uint16, named
 // Options.AllowPrivate is set.
 type addressError struct {
 	Host string
-	Addr netip.Addr // the zero Addr for a local name that is reached through a proxy
+	Addr netip.Addr // a private address of Host; the zero Addr for a local name behind a proxy
 }
 
 func (e *addressError) Error() string {
@@ -149,9 +149,9 @@ func (e *addressError) Error() string {
 
 var guard = ssrf.New(ssrf.WithAnyPort())
 
-// Public reports whether a is an address of the public Internet by the IANA special-purpose
-// registries. Private, loopback, link-local and shared addresses are not public. Addresses of
-// gateways to other networks are not public, either.
+// Public reports whether a is an address of the public Internet, by the special-purpose registries
+// of IANA. Private, loopback, link-local and shared addresses are not public. Addresses of
+// gateways to other networks are not public either.
 func Public(a netip.Addr) bool {
 	return a.IsValid() && a.Zone() == "" && guard.SafeAddr(a.Unmap()) == nil
 }

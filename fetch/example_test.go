@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 )
 
-// A program that reads pages now and then needs no crawl. Each request waits for its turn.
+// A program that makes only a few requests needs no crawler. Each request waits for its turn.
 func ExampleClient() {
 	client, err := fetch.NewClient(fetch.ClientOptions{Token: "feedbot", Contact: "https://example.org/feedbot"})
 	if err != nil {
@@ -26,12 +26,12 @@ func ExampleClient() {
 	fmt.Println(resp.Status, resp.Header.Get("Content-Type"), len(resp.Body), "bytes from", resp.URL)
 }
 
-// A request that must not be made, or not yet, is an error of its own type.
+// Get returns a *RefusedError or a *NotYetError if the request must not be made, or not yet.
 func ExampleClient_Get() {
 	client, err := fetch.NewClient(fetch.ClientOptions{
 		Token: "feedbot", Contact: "https://example.org/feedbot",
 		Delay: 5 * time.Second,
-		Dir:   "feedbot.state", // the next process of this program waits as if it were the same
+		Dir:   "feedbot.state", // keeps the pauses for the next process of this program
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -44,7 +44,7 @@ func ExampleClient_Get() {
 	var later *fetch.NotYetError
 	switch {
 	case errors.As(err, &refused):
-		fmt.Println("never:", refused.Detail) // the line of robots.txt
+		fmt.Println("never:", refused.Detail) // the rule of robots.txt with its line
 	case errors.As(err, &later):
 		fmt.Println("not before", later.Until, "because of", later.By)
 	case err != nil:
@@ -52,7 +52,8 @@ func ExampleClient_Get() {
 	}
 }
 
-// A Client makes an existing program polite: it is the transport of its http.Client.
+// A Client can be the transport of an http.Client. It makes the requests of an existing program
+// polite.
 func ExampleClient_RoundTrip() {
 	client, err := fetch.NewClient(fetch.ClientOptions{Token: "feedbot", Contact: "https://example.org/feedbot"})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// ofATest takes the place of the *testing.T of a test, which an example does not have.
+// ofATest replaces the *testing.T, which an example does not have.
 type ofATest struct {
 	testing.TB
 	end func()
@@ -30,16 +30,16 @@ type ofATest struct {
 func (*ofATest) Helper()            {}
 func (t *ofATest) Cleanup(f func()) { t.end = f }
 
-// Each request of a client is signed. The public key must be in the key directory of the site
-// that Signing.Agent names.
+// Each request of the client is signed. Signing.Agent names the site at which the key directory
+// has the public key.
 func ExampleSigning() {
 	t := &ofATest{}
-	w := crawltest.New(t) // a web in memory; without Network, the real one
+	w := crawltest.New(t) // a web in memory; without the option Network, the real web is used
 	defer t.end()
 	w.Site("http://a.example").Func("/", func(rw http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(rw, r.Header.Get("Signature-Agent"))
 	})
-	_, key, err := ed25519.GenerateKey(nil) // crawl identity keygen writes such a key into a file
+	_, key, err := ed25519.GenerateKey(nil) // the command crawl identity keygen writes such a key into a file
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func ExampleSigning() {
 // requests robots.txt, and the frontier hands out the entry again.
 func ExampleFetcher() {
 	t := &ofATest{}
-	w := crawltest.New(t) // a web in memory; without Network, the real one
+	w := crawltest.New(t) // a web in memory; without the option Network, the real web is used
 	defer t.end()
 	w.Site("http://a.example").Addr("127.0.0.1").Page("/", "<title>Home</title>")
 	f, err := fetch.New(fetch.Options{
@@ -92,7 +92,7 @@ func ExampleFetcher() {
 	// frontier: nothing is left to request
 }
 
-// queueOf returns a frontier with one URL.
+// queueOf returns a frontier with one queued URL.
 func queueOf(raw string, opts frontier.Options) *frontier.Frontier {
 	u, err := frontier.ParseURL(raw)
 	if err != nil {
@@ -125,10 +125,10 @@ func visit(f *fetch.Fetcher, turn *frontier.Turn) {
 	fmt.Println("fate:", fate.Code)
 }
 
-// A page of which the crawler has a copy is requested only if it has changed. After 304 the copy
-// is read as if it had come from the server.
+// If the crawler has a copy of a page, Revalidate asks for the page only if it has changed. After
+// a 304, Stored reads the copy as if it had come from the server.
 func ExampleFetcher_Revalidate() {
-	// In a loop over the turns of a frontier, as in the example of Fetcher.
+	// Call it in a loop over the turns of a frontier, as in the example of Fetcher.
 	visit := func(ctx context.Context, f *fetch.Fetcher, turn *frontier.Turn, copy *http.Response) (*fetch.Exchange, error) {
 		result, err := f.Revalidate(ctx, turn, fetch.Validators{
 			ETag: copy.Header.Get("ETag"), LastModified: copy.Header.Get("Last-Modified"),
@@ -138,14 +138,14 @@ func ExampleFetcher_Revalidate() {
 			return nil, err
 		}
 		if result.Page.Status == http.StatusNotModified {
-			return f.Stored(ctx, result.Page, copy) // the caller calls its Release
+			return f.Stored(ctx, result.Page, copy) // the caller must call Release of the exchange
 		}
 		return result.Page, nil
 	}
 	_ = visit
 }
 
-// Decode undoes the content codings of a body that another program has stored.
+// Decode removes the content codings of a body that another program has stored.
 func ExampleDecode() {
 	var stored bytes.Buffer
 	z := gzip.NewWriter(&stored)
@@ -160,12 +160,12 @@ func ExampleDecode() {
 		log.Fatal(err)
 	}
 	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, 1<<20)) // the caller limits the size
+	text, err := io.ReadAll(io.LimitReader(body, 1<<20)) // the caller must limit the size
 	fmt.Printf("%s %v\n", text, err)
 	// Output: hello <nil>
 }
 
-// A Fetcher decodes a stored answer as it decodes those of the network, up to its MaxSize.
+// Fetcher.Decode decodes a stored answer like one from the network, up to Options.MaxSize.
 func ExampleFetcher_Decode() {
 	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "mybot"}, UserAgent: "mybot (+https://example.org/mybot)"})
 	if err != nil {
@@ -178,7 +178,8 @@ func ExampleFetcher_Decode() {
 	// Output: hello <nil>
 }
 
-// The lenient readers of two fields, for programs with an HTTP client of their own.
+// ParseRetryAfter and ParseMediaType read two fields leniently, also for programs with another
+// HTTP client.
 func ExampleParseRetryAfter() {
 	now := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	for _, value := range []string{"120", "Wed, 02 Jan 2030 04:00:00 GMT", "soon"} {
@@ -193,7 +194,7 @@ func ExampleParseRetryAfter() {
 	// text/html; charset=latin1
 }
 
-// Values of flags.
+// ParseHeader parses the values of flags.
 func ExampleParseHeader() {
 	fields, err := fetch.ParseHeader([]string{"Accept-Language: de"})
 	fmt.Println(fields, err, fetch.CheckHeader(fields, true))
@@ -210,7 +211,7 @@ func ExampleParseHeader() {
 	// example.org:443:staging.example:8443 <nil>
 }
 
-// The proxy of ClientOptions.Proxy or Options.Proxy: a given one, or that of the environment.
+// ParseProxy and EnvironmentProxy return functions for ClientOptions.Proxy and Options.Proxy.
 func ExampleParseProxy() {
 	proxy, err := fetch.ParseProxy("socks5://proxy.example:1080")
 	if err != nil {
@@ -226,7 +227,7 @@ func ExampleParseProxy() {
 	// Output:
 }
 
-// By default only public addresses are contacted.
+// Public reports whether an address is public. By default only public addresses are contacted.
 func ExamplePublic() {
 	for _, raw := range []string{"8.8.8.8", "192.168.1.1", "::1"} {
 		fmt.Println(raw, fetch.Public(netip.MustParseAddr(raw)))
@@ -237,8 +238,8 @@ func ExamplePublic() {
 	// ::1 false
 }
 
-// An answer says when its site may get the next request. A failure of this machine is no
-// failure of the site.
+// RetryAfter and Trouble tell when the site may get its next request. A failure of this machine
+// does not count as a failure of the site.
 func ExampleExchange_RetryAfter() {
 	judge := func(x *fetch.Exchange, err error) string {
 		switch {

@@ -11,50 +11,50 @@ import (
 // An Exchange is one request with its answer, or with an error instead of the answer.
 type Exchange struct {
 	URL    frontier.URL
-	Robots bool   // the request was for a robots.txt, a tdmrep.json or a license, which are read before a page is fetched
+	Robots bool   // the request was for a robots.txt, a tdmrep.json or a license, not for a page
 	Mining bool   // the request was for a tdmrep.json or a license
-	Head   bool   // the method was HEAD: the answer has no body, and its header describes the body that a GET would return
+	Head   bool   // the method was HEAD, so the answer has no body
 	Via    string // URL of the page on which URL was found; empty for a seed
 
-	RequestHeader http.Header // without Authorization and Cookie
-	Status        int         // of the answer; 0 if there was no answer
-	Proto         string      // "h2", "http/1.1", "http/1.0", "ftp"
+	RequestHeader http.Header // header fields of the request, without Authorization and Cookie
+	Status        int         // status of the answer; 0 if there was no answer
+	Proto         string      // protocol: "h2", "http/1.1", "http/1.0" or "ftp"
 	Header        http.Header
-	Body          []byte // decoded, up to the limit; if the body broke off, the part that was received
+	Body          []byte // decoded body, up to the limit of its size; if the body broke off, the part that was received
 	Truncated     string // why Body is incomplete: "length", "time", "disconnect" or "unspecified" (WARC 1.1, section 5.13); empty if it is complete
-	WireBytes     int64  // size of the content on the wire
+	WireBytes     int64  // size of the content in bytes, as received
 
-	// Wire is the content as a WARC file stores it after ResponseHead: with its content coding,
-	// and without the transfer coding (RFC 9112, section 7). If there is no content coding,
-	// Wire is Body itself. If Body was cut, Wire ends at the same place. Wire may lack bytes
-	// that the server sent after the end of a content coding, because the Fetcher does not wait
-	// for these bytes.
-	Wire []byte // only with Options.KeepWire
+	// Wire is the content in the form that a WARC file stores after ResponseHead: with its content
+	// coding, and without the transfer coding (RFC 9112, section 7). Without a content coding,
+	// Wire is the same as Body. If Body was cut, Wire ends at the same place. If the server sends
+	// bytes after the end of a content coding, Wire may lack them, because the Fetcher does not
+	// wait for them. Wire is set only with Options.KeepWire.
+	Wire []byte
 
-	// RequestHead and ResponseHead are the request line or status line and the fields, up to
-	// the empty line. They are set only with Options.KeepWire. They are the bytes on the wire,
-	// with their order and letter case, without interim answers and without credentials for a
-	// proxy. If Proto is "h2", they are written in the form of HTTP/1.1, with the fields in the
-	// order of their names. If a head broke off, only the part that was received is set.
+	// RequestHead and ResponseHead are the request line or status line and the fields, up to the
+	// empty line. They are set only with Options.KeepWire. They are the bytes on the wire, in
+	// their order and letter case, without interim answers and without credentials for a proxy. If
+	// Proto is "h2", they are written in the form of HTTP/1.1, with the fields in the order of
+	// their names. If a head broke off, only the part that was received is set.
 	RequestHead, ResponseHead []byte
 
-	Addr   netip.AddrPort // address of the server; invalid with a proxy, since only the proxy knows it
+	Addr   netip.AddrPort // address of the server; not valid if a proxy was used, because only the proxy knows it
 	Proxy  string         // the proxy that was used, without credentials, for example "http://proxy.example:3128"
 	Reused bool           // the connection was kept from an earlier exchange
 
-	TLSVersion string // as crypto/tls names it: "TLS 1.3"; empty without TLS
-	TLSCipher  string // by its IANA name: "TLS_AES_128_GCM_SHA256"
+	TLSVersion string // version of TLS, such as "TLS 1.3" (crypto/tls); empty without TLS
+	TLSCipher  string // IANA name of the cipher, such as "TLS_AES_128_GCM_SHA256"
 
-	Started   time.Time // no byte of the request was sent before
-	FirstByte time.Time // of the answer; zero if there was none
+	Started   time.Time // when the request was started, before its first byte was sent
+	FirstByte time.Time // when the first byte of the answer came; zero if none came
 	Ended     time.Time
 
 	Asked frontier.Pause // the pause that the frontier required before Started
 
 	// Err says why there is no answer, or why the body of an answer with a 2xx status is
-	// incomplete. If the body of a page breaks off at the last try, Err is nil and the part
-	// that was received is used. With any other status, a body that breaks off only sets
-	// Truncated, because the answer means the same without its body.
+	// incomplete. If the body of a page breaks off at the last try, Err is nil, and the part that
+	// was received is used. With any other status an incomplete body only sets Truncated, because
+	// such an answer means the same without its body.
 	Err *Error
 
 	lent   *[]byte // the scratch buffer that holds Body
@@ -63,8 +63,8 @@ type Exchange struct {
 }
 
 // Release ends the use of the exchange. Its body no longer counts in Options.BodyBudget. With
-// Options.Lend, Release also returns the memory of Body to the Fetcher, and the memory of Wire
-// if Wire is Body. Body and Wire must then not be used any more.
+// Options.Lend, Release also gives the memory of Body back to the Fetcher (and of Wire, if it is
+// the same memory). The caller must then not use Body and Wire any more.
 func (x *Exchange) Release() {
 	x.share.release()
 	if x.lent != nil {
@@ -80,9 +80,9 @@ func (x *Exchange) request() *frontier.Request {
 	return &frontier.Request{Started: x.Started, FirstByte: x.FirstByte, Ended: x.Ended, Bytes: x.WireBytes}
 }
 
-// Trouble returns why the exchange did not fetch its URL, as the frontier classifies failures.
-// It returns frontier.NoTrouble if there was no failure. If both the status of the answer and a
-// later error are a failure, the status counts.
+// Trouble returns the frontier's class of the failure of the exchange, or frontier.NoTrouble if it
+// did not fail. If both the status of the answer and a later error are failures, the status
+// counts.
 func (x *Exchange) Trouble() frontier.Trouble {
 	status, _ := x.answer()
 	switch {
@@ -98,14 +98,14 @@ func (x *Exchange) Trouble() frontier.Trouble {
 	return frontier.NoTrouble
 }
 
-// incomplete reports whether the body of an answer with a 2xx status broke off after its
-// first bytes.
+// incomplete reports whether an answer with a 2xx status has a body that broke off after its first
+// bytes.
 func (x *Exchange) incomplete() bool {
 	return x.Err != nil && x.Err.Stage.ofBody() && x.Status/100 == 2 && len(x.Body) > 0
 }
 
-// answer returns the status and the header of the answer, even if its head can only be parsed
-// in part. The status is 0 if there was no answer.
+// answer returns the status and the header of the answer. If its head was broken, it returns the
+// parts that could be parsed. The status is 0 if there was no answer.
 func (x *Exchange) answer() (int, http.Header) {
 	if x.Status == 0 && x.broken != nil {
 		return readHead(x.broken)
@@ -113,10 +113,10 @@ func (x *Exchange) answer() (int, http.Header) {
 	return x.Status, x.Header
 }
 
-// RetryAfter returns the time before which the site must not get another request, according to
-// its Retry-After fields. It returns the zero time if there are no such fields. Answers with
-// any status may have them (RFC 9110, section 10.2.3, names three statuses). If there are
-// several such fields, the latest time counts.
+// RetryAfter returns the time before which the site must not get another request, according to the
+// Retry-After fields of the answer. It returns the zero time if there are none. Answers with any
+// status may have such fields, although RFC 9110, section 10.2.3, names only three statuses. If
+// there are several fields, the latest time counts.
 func (x *Exchange) RetryAfter() (latest time.Time) {
 	_, header := x.answer()
 	for _, value := range header["Retry-After"] {

@@ -38,7 +38,7 @@ func TestWhoseFaultAnAnswerIs(t *testing.T) {
 	}
 }
 
-// The parsed answer counts. A broken head counts only if there is no parsed answer.
+// A parsed answer counts. A broken head counts only if there is no parsed answer.
 func TestWhatAnAnswerSaid(t *testing.T) {
 	broken := []byte("HTTP/1.1 503 No\r\nRetry-After: 7\r\nRetry-After: 9\r\nRetry-After: 8\r\nX")
 	now := time.Now()
@@ -97,7 +97,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// Lost connections are counted until the server answers.
+// Lost connections are counted only until the server answers.
 func TestLostConnectionsAreForgiven(t *testing.T) {
 	stale := func(reused bool) *Exchange { return &Exchange{Reused: reused, Err: &Error{Stage: StageStale}} }
 	fresh, kept := &Exchange{}, &Exchange{Reused: true}
@@ -136,7 +136,7 @@ func TestLostConnectionsAreForgiven(t *testing.T) {
 	}
 }
 
-// A connection is kept for thirty seconds after its last byte.
+// A connection is kept for thirty seconds after the last answer.
 func TestHowLongAConnectionIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) {
@@ -174,7 +174,7 @@ func TestAConnectionThatWasClosedIsNotUsed(t *testing.T) {
 	})
 }
 
-// dropping is closed a second after a page.
+// dropping is a connection that is closed one second after a page.
 type dropping struct{ net.Conn }
 
 func (d dropping) Write(b []byte) (int, error) {
@@ -185,7 +185,7 @@ func (d dropping) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// slow writes the last byte after ten seconds.
+// slow is a connection that writes the last byte ten seconds late.
 type slow struct{ net.Conn }
 
 func (s slow) Write(b []byte) (int, error) {
@@ -197,7 +197,7 @@ func (s slow) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// An incomplete exchange, and one whose server closes, leaves no connection open.
+// If an exchange is incomplete, or the server closes the connection, no connection is kept.
 func TestConnectionsThatAreNotKept(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer string
@@ -225,7 +225,7 @@ func TestConnectionsThatAreNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// Request the page without its robots.txt, with the right of the turn.
+			// Request the page with this turn, without its robots.txt.
 			h := v.fetcher.host(turn.Site())
 			x, err := h.exchange(t.Context(), turn, requestSpec{url: turn.Entry().URL, limit: 1000, header: http.Header{}})
 			v.fetcher.giveBack(h)
@@ -307,7 +307,7 @@ func TestStagesOfFailures(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		err  error
-		want Stage // before the answer
+		want Stage // stage of a failure before the answer
 	}{
 		{io.EOF, StageReset}, {io.ErrUnexpectedEOF, StageReset}, {io.ErrClosedPipe, StageReset}, {net.ErrClosed, StageReset},
 		{&net.OpError{Op: "read", Err: errors.New("x")}, StageReset},

@@ -13,27 +13,27 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Stage names the point at which an exchange failed. The names never change, because logs and
-// the recorded results of pages contain them.
+// A Stage is the point of an exchange at which it failed. The names never change, because logs and
+// stored results of pages contain them.
 type Stage string
 
 // The stages of a failure, in the order in which an exchange reaches them.
 const (
 	StageDNS            Stage = "dns"
 	StageDNSTimeout     Stage = "dns-timeout"
-	StageAddress        Stage = "address" // not a public address
-	StageProxy          Stage = "proxy"   // no connection through the proxy
+	StageAddress        Stage = "address" // the host has no public address
+	StageProxy          Stage = "proxy"   // no connection through the proxy could be made
 	StageConnect        Stage = "connect"
 	StageConnectTimeout Stage = "connect-timeout"
 	StageTLS            Stage = "tls"
 	StageTLSTimeout     Stage = "tls-timeout"
-	StageStale          Stage = "stale" // the request was not processed: a connection from an earlier exchange was closed during the request, or the server says so (RFC 9113, section 8.7)
-	StageCalm           Stage = "calm"  // the server ended the exchange to get fewer requests: ENHANCE_YOUR_CALM (RFC 9113, section 7)
+	StageStale          Stage = "stale" // the request was not processed: a kept connection was closed during it, or the server says so (RFC 9113, section 8.7)
+	StageCalm           Stage = "calm"  // the server wants fewer requests: ENHANCE_YOUR_CALM (RFC 9113, section 7)
 	StageReset          Stage = "reset" // the connection broke before the answer
 	StageAnswerTimeout  Stage = "answer-timeout"
 	StageProtocol       Stage = "protocol"    // the answer is not HTTP
 	StageHeaderSize     Stage = "header-size" // the header of the answer, with interim answers, is longer than 256 KiB
-	StageEncoding       Stage = "encoding"    // the Content-Encoding is not built in, or the encoded body is broken
+	StageEncoding       Stage = "encoding"    // the Content-Encoding is not supported, or the encoded body is broken
 	StageTruncated      Stage = "truncated"   // the connection broke within the body
 	StageBodyTimeout    Stage = "body-timeout"
 	StageTotalTimeout   Stage = "total-timeout"
@@ -62,8 +62,8 @@ func (s Stage) noConnection() bool {
 	return false
 }
 
-// ofBody reports whether a failure at this stage concerns the body alone: the status and the
-// header of the answer are complete.
+// ofBody reports whether a failure at this stage concerns only the body. The status and the header
+// of the answer are then complete.
 func (s Stage) ofBody() bool {
 	switch s {
 	case StageEncoding, StageTruncated, StageBodyTimeout, StageTotalTimeout:
@@ -72,7 +72,7 @@ func (s Stage) ofBody() bool {
 	return false
 }
 
-// trouble returns how the frontier classifies a failure at this stage.
+// trouble returns the frontier's class of a failure at this stage.
 func (s Stage) trouble() frontier.Trouble {
 	switch {
 	case s.noConnection():
@@ -110,16 +110,15 @@ const (
 	phaseBody
 )
 
-// errPhase and errTotal are the causes with which a watch cancels an exchange that takes too
-// long.
+// errPhase and errTotal are the reasons for which a watch cancels an exchange.
 var (
 	errPhase = errors.New("nothing happened within the time-out")
 	errTotal = errors.New("not done within the total time-out")
 )
 
-// stageOf returns the stage of err. cause says why the exchange was ended early, and is nil if
-// it was not. at is the phase in which err occurred. kept says that the connection came from an
-// earlier exchange and that no byte of the answer was received.
+// stageOf returns the stage of the error err. The parameter cause says why the exchange was ended
+// early, or is nil. at is the phase in which err occurred. kept says that the connection was kept
+// from an earlier exchange and no byte of the answer came.
 func stageOf(cause error, at phase, kept bool, err error) Stage {
 	var address *addressError
 	var proxy *proxyError
@@ -188,8 +187,8 @@ func isHeaderSize(err error) bool {
 	return errors.Is(err, http1.ErrHeadSize) || strings.Contains(err.Error(), "header list larger than")
 }
 
-// isBroken reports whether err says that the connection ended. It returns false if the bytes
-// that were received are not valid.
+// isBroken reports whether err says that the connection ended, and not that the received bytes are
+// invalid.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return true
@@ -198,8 +197,8 @@ func isBroken(err error) bool {
 	return errors.As(err, &op)
 }
 
-// A streamError has the same fields as the HTTP/2 stream error of net/http, so that errors.As
-// can set them by their names.
+// A streamError has the same fields as the unexported HTTP/2 stream error of net/http. errors.As
+// sets the fields by their names.
 type streamError struct {
 	StreamID uint32
 	Code     uint32
@@ -208,7 +207,8 @@ type streamError struct {
 
 func (e streamError) Error() string { return "stream error" }
 
-// Error codes of HTTP/2 (RFC 9113, section 7), and parts of the error texts of net/http.
+// Error codes of HTTP/2 (RFC 9113, section 7), and the names of these codes in the error texts of
+// net/http.
 const (
 	codeRefusedStream    = 0x7
 	codeEnhanceYourCalm  = 0xb
@@ -219,8 +219,8 @@ const (
 	textUnprocessedFirst = "received GOAWAY from server ErrCode:"
 )
 
-// isCalm reports whether a server ended a stream or the connection with ENHANCE_YOUR_CALM,
-// because it gets too many requests.
+// isCalm reports whether a server ended a stream or the connection with ENHANCE_YOUR_CALM, which
+// means that it gets too many requests.
 func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanceYourCalm) }
 
 // wantsHTTP11 reports whether a server ended a stream or the connection because it wants
@@ -228,8 +228,8 @@ func isCalm(err error) bool { return isCode(err, codeEnhanceYourCalm, nameEnhanc
 func wantsHTTP11(err error) bool { return isCode(err, codeHTTP11Required, nameHTTP11Required) }
 
 // isCode reports whether a server ended a stream or the connection with an error code. If the
-// server ended the connection, the code is only in the text of err. If a GOAWAY ends a stream
-// other than the first, even the text lacks the code, and isCode returns false.
+// server ended the connection, the code is only in the text of err. If a GOAWAY frame ends a
+// stream other than the first one, even the text lacks the code, and isCode returns false.
 func isCode(err error, code uint32, name string) bool {
 	var stream streamError
 	if errors.As(err, &stream) {

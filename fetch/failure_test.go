@@ -39,7 +39,7 @@ func TestWhoseFaultAFailureIs(t *testing.T) {
 	}
 }
 
-// TLS may refuse after the handshake, too.
+// The server may also report a TLS error after the handshake.
 func TestErrorsOfTLS(t *testing.T) {
 	for _, err := range []error{
 		tls.AlertError(116), tls.RecordHeaderError{}, &tls.CertificateVerificationError{Err: errors.New("x")}, x509.UnknownAuthorityError{},
@@ -53,7 +53,7 @@ func TestErrorsOfTLS(t *testing.T) {
 	}
 }
 
-// A body whose file failed releases its part of the budget.
+// If the file of a body fails, the body gives back its part of the budget.
 func TestAVisitThatFailsGivesItsRoomBack(t *testing.T) {
 	f := newTour(t, Options{Bodies: Bodies{BodyBudget: 10, TempDir: t.TempDir()}}).fetcher
 	u, err := frontier.ParseURL("http://a.example/")

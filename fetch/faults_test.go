@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// script answers robots.txt, and then writes pieces until the client closes, as no
-// well-behaved server does. It writes at most 4 MiB.
+// script answers robots.txt. Then it writes pieces until the client closes the connection, but at
+// most 4 MiB.
 func script(pieces ...string) func(net.Conn, int) {
 	return func(c net.Conn, n int) {
 		in := bufio.NewReader(c)
@@ -44,7 +44,7 @@ func script(pieces ...string) func(net.Conn, int) {
 	}
 }
 
-// endless returns a first piece, and then another one again and again.
+// endless returns the piece first and then the piece again many times.
 func endless(first, again string) []string {
 	pieces := []string{first}
 	for size := 0; size < 4<<20; size += 32 << 10 {
@@ -125,7 +125,7 @@ func TestAnAnswerBeforeTheRequestHarmsNobody(t *testing.T) {
 		v := newTour(t, Options{Network: w})
 		v.once = true
 		_, all := v.visit("http://a.example/")
-		// It depends on the scheduler whether the client had sent its request before.
+		// The scheduler decides whether the client had sent its request before.
 		if x := all[0]; !slices.Contains([]Stage{"", StageReset, StageProtocol}, stage(x)) || !x.Robots {
 			t.Errorf("stage %q: %v", stage(x), x.Err)
 		}
@@ -158,7 +158,7 @@ func TestANameThatMovesToAPrivateAddressIsNotFollowed(t *testing.T) {
 		w.serve = answers(noRobots(func(r *request, n int) string { return page("") }))
 		v := newTour(t, Options{Network: w})
 		v.visit("http://a.example/")
-		time.Sleep(keepName + idleTime) // the resolver's answer and the connection have expired
+		time.Sleep(keepName + idleTime) // by then the resolver's answer and the connection have expired
 		res, all := v.visit("http://a.example/")
 		if fmt.Sprint(w.dialed) != "[16.0.0.9:80]" || len(all) != 0 || !res.Outcome.Gone {
 			t.Errorf("dialled %v, %d exchanges, outcome %+v", w.dialed, len(all), res.Outcome)
@@ -183,7 +183,7 @@ func TestASiteThatSpeaksNoTLS(t *testing.T) {
 	}
 }
 
-// h2 serves one HTTP/2 connection: it answers robots.txt, and f answers the rest.
+// h2 serves one HTTP/2 connection. It answers robots.txt; f answers all other requests.
 func h2(config *tls.Config, f func(fr *http2.Framer, stream uint32)) func(net.Conn, int) {
 	config = config.Clone()
 	config.NextProtos = []string{"h2"}
@@ -192,14 +192,14 @@ func h2(config *tls.Config, f func(fr *http2.Framer, stream uint32)) func(net.Co
 	}
 }
 
-// serveH2 is h2 for an existing connection.
+// serveH2 is like h2, for an existing connection.
 func serveH2(c net.Conn, f func(fr *http2.Framer, stream uint32)) {
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
 	}
 	fr := http2.NewFramer(c, c)
 	asked := make(chan h2Request, 16)
-	// This goroutine reads, because over a pipe two sides that both write would wait for ever. It
+	// This goroutine reads, because two ends of a pipe that both write would wait for ever. It
 	// ends with the connection.
 	go func() {
 		defer close(asked)
@@ -327,7 +327,7 @@ func TestFaultsOfAnHTTP2Server(t *testing.T) {
 				if got := x.Trouble(); stage(x) == StageCalm && got != frontier.SiteTrouble || stage(x) == StageStale && got != frontier.NoTrouble {
 					t.Errorf("trouble %v", got)
 				}
-				// The last try of a body that broke off is a page with the part received.
+				// If a body breaks off at the last try, the received part is used as the page.
 				if taken := tc.truncated != "" && stage(x) != StageCalm; res.Page != nil && stage(x) != "" && !taken || taken && (res.Page == nil || res.Page.Truncated != tc.truncated) {
 					t.Errorf("page %+v", res.Page)
 				}
@@ -342,9 +342,9 @@ func TestFaultsOfAnHTTP2Server(t *testing.T) {
 	}
 }
 
-// If a server wants HTTP/1.1 (RFC 9113, section 7), all later requests use it. The request that
-// the server has refused does not count as a try. The server may say so within a body, or with
-// the end of the connection.
+// If a server wants HTTP/1.1 (RFC 9113, section 7), all later requests use it. The refused request
+// does not count as a try. The server may send the refusal within a body, or with the end of the
+// connection.
 func TestAServerThatWantsHTTP11IsAskedSo(t *testing.T) {
 	config, pool := certified(t)
 	for name, refuse := range map[string]func(fr *http2.Framer, s uint32){
@@ -361,7 +361,7 @@ func TestAServerThatWantsHTTP11IsAskedSo(t *testing.T) {
 				both := config.Clone()
 				both.NextProtos = []string{"h2", "http/1.1"}
 				w := &wire{serve: func(raw net.Conn, n int) {
-					offered := make(chan bool, 1) // whether the client offers HTTP/2
+					offered := make(chan bool, 1) // receives whether the client offers HTTP/2
 					look := both.Clone()
 					look.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 						offered <- slices.Contains(hello.SupportedProtos, "h2")

@@ -72,7 +72,7 @@ func TestNoRequestIsSilentlySentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Time
 		w := &wire{}
-		// The kept connection closes during the second request.
+		// The server closes the kept connection during the second request.
 		w.serve = answers(noRobots(func(r *request, n int) string {
 			asked = append(asked, time.Now())
 			if n == 1 {
@@ -175,7 +175,7 @@ func TestAnswersThatAreNotWhole(t *testing.T) {
 				serve := w.serve
 				w.serve = func(c net.Conn, n int) {
 					served++
-					// The connection closes after these bytes.
+					// The server closes the connection after these bytes.
 					serve(&once{Conn: c}, n)
 				}
 				_, all := newTour(t, Options{Network: w, Bodies: Bodies{MaxSize: 1000}}).visit("http://a.example/")
@@ -191,7 +191,7 @@ func TestAnswersThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// A once closes a connection after the second answer that was written to it.
+// A once is a connection that is closed after the second answer was written to it.
 type once struct {
 	net.Conn
 	writes int
@@ -255,7 +255,7 @@ func TestConnectTo(t *testing.T) {
 			t.Errorf("%q = %+v, want an error", s, c)
 		}
 	}
-	// An address counts as shared if DNS returned it, and as public by its value.
+	// An address counts as shared if DNS returned it. Its value decides whether it is public.
 	for _, tc := range []struct {
 		to     []ConnectTo
 		addr   string

@@ -43,8 +43,8 @@ func TestRestingHostsHaveABoundOfMemory(t *testing.T) {
 	})
 }
 
-// Sites whose robots.txt is being fetched are not scanned again and again, and do not cause
-// others to be forgotten.
+// Hosts that are fetching a robots.txt over several turns are not scanned again and again, and do
+// not cause other hosts to be forgotten.
 func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -57,7 +57,7 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 		v := newTour(t, Options{Network: w, Bounds: Bounds{MaxHosts: 2}})
 		v.once = true
 		for i := range 15 {
-			if i == 5 { // the rules have expired
+			if i == 5 { // by then the rules have expired
 				time.Sleep(25 * time.Hour)
 			}
 			v.visit(fmt.Sprintf("http://moved%d.example/", i%5))
@@ -76,7 +76,7 @@ func TestChainsTakeNoPlaceOfHostsThatRest(t *testing.T) {
 	})
 }
 
-// A limited number of connections is kept for a limited time. The server sees the end of each.
+// At most MaxIdle connections are kept, for a limited time. The server sees the end of each.
 func TestKeptConnectionsHaveABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed atomic.Int64
@@ -97,9 +97,9 @@ func TestKeptConnectionsHaveABound(t *testing.T) {
 		}
 		visit("a", 0, 1, 0)
 		visit("b", 0, 2, 0)
-		visit("c", 0, 2, 1) // a's
+		visit("c", 0, 2, 1) // the connection of a was closed
 		visit("b", 10*time.Second, 2, 1)
-		visit("b", 20*time.Second, 2, 1) // c's is thirty seconds old
+		visit("b", 20*time.Second, 2, 1) // the connection of c was last used 30 seconds ago
 		visit("b", 1, 1, 2)
 		visit("c", 0, 2, 2)
 	})
@@ -123,7 +123,7 @@ func TestAFetcherThatIsClosedHasNothing(t *testing.T) {
 				t.Errorf("%d unused hosts with %d bytes of robots.txt, %d connections", f.unused.Len(), f.rules, f.open.Len())
 			}
 			f.Close()
-			w.wait.Wait() // no connection is left
+			w.wait.Wait() // returns when no connection is left
 			if f.rules != 0 || f.unused.Len() != 0 || f.open.Len() != 0 || len(f.sites) != 0 || len(f.decoders.idle) != 0 || !f.mu.TryLock() {
 				t.Fatalf("%d hosts, %d unused with %d bytes of robots.txt, %d connections", len(f.sites), f.unused.Len(), f.rules, f.open.Len())
 			}
@@ -132,7 +132,7 @@ func TestAFetcherThatIsClosedHasNothing(t *testing.T) {
 	})
 }
 
-// The limits of the bytes that a server may send before they are read.
+// The transport limits the bytes that a server may send before they are read.
 func TestTheBoundsOfTheTransport(t *testing.T) {
 	tr := newTransport()
 	if tr.MaxResponseHeaderBytes != 262144 || tr.HTTP2.MaxReceiveBufferPerStream != 524288 || tr.HTTP2.MaxReceiveBufferPerConnection != 1048576 {
@@ -154,7 +154,7 @@ func TestWhatIsNotSaidHasADefault(t *testing.T) {
 	}
 }
 
-// The longest time of a request follows from the time-outs and from Options.Bandwidth.
+// Longest depends on the time-outs and on Options.Bandwidth.
 func TestTheLongestRequest(t *testing.T) {
 	for _, tc := range []struct {
 		opts Options
@@ -162,7 +162,7 @@ func TestTheLongestRequest(t *testing.T) {
 	}{
 		{Options{}, 2 * time.Minute},
 		{Options{Timeout: time.Second}, 4 * time.Second},
-		{Options{Timeout: time.Second, Bandwidth: 1000, Bodies: Bodies{MaxSize: 500}}, 4*time.Second + 10*portion*time.Millisecond}, // robots.txt may be larger
+		{Options{Timeout: time.Second, Bandwidth: 1000, Bodies: Bodies{MaxSize: 500}}, 4*time.Second + 10*portion*time.Millisecond}, // the limit of a robots.txt is larger than MaxSize
 		{Options{Timeout: time.Second, Bandwidth: 1}, time.Hour + 4*time.Second},
 	} {
 		if got := newTour(t, tc.opts).fetcher.Longest(10); got != tc.want {

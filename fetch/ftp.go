@@ -22,7 +22,7 @@ func statusOfReply(code int) int {
 	switch {
 	case code == ftp.StatusNotLoggedIn, code == ftp.StatusStorNeedAccount:
 		return http.StatusUnauthorized
-	case code/100 == 4: // transient
+	case code/100 == 4: // a transient failure
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusNotFound
@@ -35,7 +35,7 @@ var errControl = errors.New("the path has control characters, which FTP commands
 // server names another address.
 func (h *host) retrieve(ctx context.Context, x *Exchange, w *watch, ep endpoint, a requestSpec) error {
 	file, _, _ := strings.Cut(a.url.Target(), "?")
-	file, _, _ = strings.Cut(file, ";") // RFC 1738, section 3.2.2
+	file, _, _ = strings.Cut(file, ";") // remove the type code (RFC 1738, section 3.2.2)
 	file, err := url.PathUnescape(file)
 	if err == nil && strings.ContainsFunc(file, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		err = errControl
@@ -103,7 +103,7 @@ type ftpSession struct {
 }
 
 func (s *ftpSession) dial(network, address string) (net.Conn, error) {
-	_, port, _ := net.SplitHostPort(address) // net.JoinHostPort made it
+	_, port, _ := net.SplitHostPort(address) // no error: net.JoinHostPort made the address
 	c, err := s.network.DialContext(s.ctx, network, net.JoinHostPort(s.to.addr.Addr().String(), port))
 	if err != nil {
 		return nil, err
@@ -124,9 +124,8 @@ func (s *ftpSession) close() {
 	}
 }
 
-// maxReply is the largest number of bytes that are read of the reply to one command, because
-// the FTP client keeps the whole reply in memory. The body comes over the data connection, and
-// has the limit of bodies instead.
+// maxReply is the largest number of bytes of the reply to one command, because the FTP client
+// keeps the whole reply in memory. It does not limit a body, which comes over the data connection.
 const maxReply = 64 << 10
 
 var errReply = errors.New("the server's reply is longer than 64 KiB")
@@ -149,7 +148,7 @@ func (c *ftpConn) Write(p []byte) (int, error) {
 
 func (c *ftpConn) Read(p []byte) (int, error) {
 	if c.read >= c.most {
-		c.Conn.Close() // otherwise the FTP client would send QUIT and wait for the reply
+		c.Conn.Close() // close at once: the FTP client would send QUIT and wait for the reply
 		return 0, errReply
 	}
 	n, err := c.Conn.Read(p)

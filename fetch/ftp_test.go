@@ -22,7 +22,7 @@ import (
 // ftpServer serves files by name over pipes.
 type ftpServer struct {
 	files  map[string]string
-	refuse bool // logins
+	refuse bool // refuses logins
 	wire   *wire
 	data   chan net.Conn
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ func (s *ftpServer) serve(c net.Conn, n int) {
 	s.wire.mu.Lock()
 	address := s.wire.dialed[n-1]
 	s.wire.mu.Unlock()
-	if strings.HasSuffix(address, ":1025") { // the port of PASV
+	if strings.HasSuffix(address, ":1025") { // the port in the reply to PASV
 		s.data <- c
 		io.Copy(io.Discard, c)
 		return
@@ -57,7 +57,7 @@ func (s *ftpServer) serve(c net.Conn, n int) {
 		case "TYPE":
 			fmt.Fprint(c, "200 ok\r\n")
 		case "PASV":
-			// The server names another address: it must not be dialled.
+			// This reply names another address, which must not be dialled.
 			fmt.Fprint(c, "227 Entering Passive Mode (10,0,0,1,4,1)\r\n")
 		case "RETR":
 			body, ok := s.files[arg]
@@ -137,7 +137,7 @@ func TestAnFTPServerThatDoesNotStopTalking(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		first func(c net.Conn, in *bufio.Reader)
-		then  string // repeated
+		then  string // text that the server sends again and again after that
 	}{
 		{"a greeting without a line end", after(), "A"},
 		{"a greeting of many lines", after(), "220-hello\r\n"},
@@ -186,7 +186,7 @@ func TestAWebSiteLeadsToNoFTP(t *testing.T) {
 	})
 }
 
-// The budget is for pages: a robots.txt does not count.
+// The budget of bytes counts pages, not a robots.txt.
 func TestTheBudgetCountsForFTP(t *testing.T) {
 	long := strings.Repeat("# x\n", 75<<10)
 	for name, tc := range map[string]struct {
@@ -209,9 +209,9 @@ func TestTheBudgetCountsForFTP(t *testing.T) {
 	}
 }
 
-// A session ends with QUIT. If the file is too long, the session is cut off.
+// A session ends with QUIT. If the file is too long, the connections are closed at once.
 func TestAnFTPFileThatIsTooLongIsNotWaitedFor(t *testing.T) {
-	for size, want := range map[int]int{1000: 2, 1001: 1} { // one is for robots.txt
+	for size, want := range map[int]int{1000: 2, 1001: 1} { // one connection is for robots.txt
 		synctest.Test(t, func(t *testing.T) {
 			s := &ftpServer{files: map[string]string{"/x": strings.Repeat("x", size)}, data: make(chan net.Conn)}
 			w := &wire{serve: s.serve}
@@ -246,7 +246,7 @@ func TestFTPRepliesInTermsOfHTTP(t *testing.T) {
 	}
 }
 
-// The fields of an exchange for a file, and for a missing one.
+// The exchange for a file, and the one for a missing file, have these fields.
 func TestWhatAnFTPExchangeTells(t *testing.T) {
 	for target, want := range map[string]string{
 		"/a.html":       "200 text/html; charset=utf-8 hello",
@@ -285,14 +285,14 @@ func TestWhatAnFTPExchangeTells(t *testing.T) {
 	}
 }
 
-// The crawler waits for a silent server as long as a phase may take. After sending the file,
-// the server has five seconds to confirm.
+// The crawler waits for a silent server up to the time-out of a phase. After the file, it waits
+// five seconds for the confirmation of the server.
 func TestAnFTPServerThatStops(t *testing.T) {
 	login := []string{"220 hello", "331 password", "230 in", "502 what", "200 ok", "502 what"}
 	for _, tc := range []struct {
 		name    string
 		replies []string
-		data    string // of the file; empty: no data
+		data    string // data of the file; empty: none
 		want    Stage
 		after   time.Duration
 	}{
@@ -341,13 +341,13 @@ func TestAnFTPServerThatStops(t *testing.T) {
 				if x := all[0]; tc.after >= 30*time.Second && !errors.Is(x.Err, errPhase) {
 					t.Errorf("error %v", x.Err)
 				}
-				w.wait.Wait() // each connection ends with the exchange
+				w.wait.Wait() // returns when all connections are closed
 			})
 		})
 	}
 }
 
-// A file whose connection breaks is not whole, even if the server says that it is.
+// If the connection of a file breaks, the file is incomplete, even if the server confirms it.
 func TestAnFTPFileThatBreaksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}
@@ -363,7 +363,7 @@ func TestAnFTPFileThatBreaksOff(t *testing.T) {
 	})
 }
 
-// brittle is a network on which files end with an error.
+// brittle is a network on which each file ends with an error.
 type brittle struct{ *wire }
 
 func (b brittle) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
@@ -384,12 +384,12 @@ func (b brittleConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The limit applies to each reply.
+// The limit maxReply applies to each reply separately.
 func TestLongRepliesOfAnFTPServer(t *testing.T) {
 	const line = "230-in\r\n"
 	for _, tc := range []struct {
 		name  string
-		lines int // before the last one, of the reply to the password
+		lines int // number of lines before the last one of the reply to the password
 		last  string
 		want  Stage
 	}{
@@ -412,8 +412,7 @@ func TestLongRepliesOfAnFTPServer(t *testing.T) {
 	}
 }
 
-// A wordy connection adds bytes to the replies of the server, and sends the last byte
-// separately.
+// A wordy connection adds bytes to the replies of the server, and sends the last byte separately.
 type wordy struct {
 	net.Conn
 	welcome string

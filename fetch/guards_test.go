@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// deaf is a resolver that does not answer.
+// deaf is a Network whose resolver never answers.
 type deaf struct{ *wire }
 
 func (d deaf) LookupNetIP(ctx context.Context, _, _ string) ([]netip.Addr, error) {
@@ -107,9 +107,9 @@ func TestARobotsRedirectThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// The stored copy came from the target of the redirect. Therefore the request for the target is
+// The stored copy came from the target of the redirect. So the request for the target is
 // conditional, and the request for the redirect is not.
-func TestAConditionalRequestBehindARobotsRedirect(t *testing.T) {
+func TestAConditionalRequestAfterARobotsRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		w := &wire{serve: answers(func(r *request, n int) string {

@@ -20,8 +20,8 @@ func (a *requestSpec) method() string {
 	return http.MethodGet
 }
 
-// refusesHead reports whether an answer refuses the method HEAD. Such an answer says nothing
-// about the page, which then has to be fetched with GET (RFC 9110, sections 15.5.6 and 15.6.2).
+// refusesHead reports whether an answer refuses the method HEAD. Such an answer says nothing about
+// the page, which must then be fetched with GET (RFC 9110, sections 15.5.6 and 15.6.2).
 func (x *Exchange) refusesHead() bool {
 	return x.Head && x.Err == nil && (x.Status == http.StatusMethodNotAllowed || x.Status == http.StatusNotImplemented)
 }

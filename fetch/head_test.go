@@ -14,9 +14,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// RFC 9110, section 9.3.2: the header describes the body that GET would return; there is no
-// body, and the crawler does not wait for one.
-func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
+// An answer to HEAD has no body, although its header describes the body of a GET (RFC 9110,
+// section 9.3.2). The crawler does not wait for a body.
+func TestAnAnswerToHEADHasNoBodyForAnyHeader(t *testing.T) {
 	for name, fields := range map[string]string{
 		"a length": "Content-Length: 1000000000\r\n", "no length": "", "chunks": "Transfer-Encoding: chunked\r\n", "a length of zero": "Content-Length: 0\r\n",
 		"a coding": "Content-Encoding: gzip\r\nContent-Length: 31\r\n", "an unknown coding": "Content-Encoding: zz\r\nTransfer-Encoding: chunked\r\n",
@@ -56,9 +56,8 @@ func TestAnAnswerToHEADHasNoBodyWhateverItsHeaderSays(t *testing.T) {
 	}
 }
 
-// A body that some servers send after the header is never read as the answer to another
-// request.
-func TestABodyThatFollowsAnAnswerToHEADIsNobodys(t *testing.T) {
+// If a server sends a body after the header, it is never read as the answer to another request.
+func TestABodyAfterAnAnswerToHEADIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string {
 			if r.method == "HEAD" {
@@ -92,7 +91,7 @@ func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 					if r.method == "HEAD" {
 						return fmt.Sprintf("HTTP/1.1 %d No\r\nAllow: GET\r\nContent-Length: 5\r\n\r\n", status)
 					}
-					if left--; left >= 0 { // GET fails once and is repeated
+					if left--; left >= 0 { // the first GET fails and is repeated
 						return "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
 					}
 					return page("whole")
@@ -113,8 +112,8 @@ func TestWhereHEADIsRefusedTheSiteIsAskedWithGET(t *testing.T) {
 	}
 }
 
-// A status that demands a pause has the same effect with HEAD. Any other status is the status
-// of the page.
+// A status that demands a pause has the same effect for HEAD. Any other status counts as the
+// status of the page.
 func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 	for status, want := range map[int]frontier.Code{404: frontier.Fetched, 403: frontier.Fetched, 301: frontier.Fetched, 500: frontier.Failed, 502: frontier.Failed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,7 +134,7 @@ func TestOtherAnswersToHEADAreThoseOfThePage(t *testing.T) {
 	}
 }
 
-// FTP has no HEAD, so the file is retrieved, and the exchange says so.
+// FTP has no HEAD, so the file is retrieved, and Exchange.Head is false.
 func TestOverFTPTheFileIsRetrieved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &ftpServer{files: map[string]string{"/x": "hello"}, data: make(chan net.Conn)}
@@ -150,8 +149,7 @@ func TestOverFTPTheFileIsRetrieved(t *testing.T) {
 	})
 }
 
-// The same over HTTP/2, where frames of data after the header are an error of that stream
-// alone.
+// Over HTTP/2, frames of data after the header are an error of their stream only.
 func TestHEADOverHTTP2(t *testing.T) {
 	config, pool := certified(t)
 	for name, more := range map[string]string{"as it should be": "", "with a body": strings.Repeat("x", 1000)} {

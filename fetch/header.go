@@ -80,13 +80,13 @@ func cutField(line string) (name, value string, ok bool) {
 	return "", "", false
 }
 
-// credentials are the fields that only SiteOptions.Header may contain: they are sent to that
-// site alone.
+// credentials are the fields that only SiteOptions.Header may contain, because they must be sent
+// to one site only.
 var credentials = []string{"Authorization", "Cookie"}
 
-// CheckHeader returns an error if h has a field that Options.Header must not contain. If
-// oneSite is true, the check is for SiteOptions.Header instead. ParseHeader makes the check for
-// Options.Header.
+// CheckHeader returns an error if h has a field that Options.Header must not contain. If oneSite
+// is true, it checks h for SiteOptions.Header instead. The result of ParseHeader need not be
+// checked for Options.Header.
 func CheckHeader(h http.Header, oneSite bool) error {
 	for name, values := range h {
 		if err := checkField(name, values); err != nil {
@@ -123,10 +123,10 @@ type Validators struct {
 // whole tokens as ETag, and later refuse them as too long.
 const maxValidator = 1 << 10
 
-// condition returns header, or a copy of it with conditions that ask for the page only if the
-// page has changed. Servers that know both conditions evaluate If-None-Match before
-// If-Modified-Since (RFC 9110, section 13.2.2). An ETag of "*" is ignored, because the
-// condition would be false for every existing page (section 13.1.2).
+// condition returns header, or a copy of it with conditions: the server sends the page only if it
+// has changed. If both conditions are set, servers evaluate If-None-Match first (RFC 9110, section
+// 13.2.2). An ETag of "*" is ignored, because the condition would be false for every existing page
+// (section 13.1.2).
 func (v Validators) condition(header http.Header) http.Header {
 	etag, modified := sendable(v.ETag) && v.ETag != "*", sendable(v.LastModified)
 	if !etag && !modified {

@@ -100,7 +100,7 @@ func TestRevalidate(t *testing.T) {
 				if plain := v.fetcher.usual.page; tc.have.condition(plain) == nil || plain.Get("If-None-Match")+plain.Get("If-Modified-Since") != "" {
 					t.Error("the header of other pages was changed")
 				}
-				for range 2 { // the connection is kept
+				for range 2 { // the second request uses the kept connection
 					res, _ := v.visit("http://a.example/")
 					x := res.Page
 					if x == nil || x.Status != tc.status || (len(x.Body) == 0) != (tc.status == 304) || res.Outcome.Fate.Code != frontier.Fetched {

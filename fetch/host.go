@@ -16,24 +16,24 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A host is the per-host fetcher of one site. It has no lock: only the visit that has the right
-// to the site (a frontier.Turn from Next or Hop) uses it. Between two visits only the Fetcher
-// uses it, to close its connection or to forget it.
+// A host is the per-host fetcher of one site. It has no lock: only the visit that has a turn of
+// the site uses it. Between two visits only the Fetcher uses it, to close its connection or to
+// forget it.
 type host struct {
 	fetcher  *Fetcher
 	site     frontier.Site
-	settings *settings // of the site; nil until settle has set them
+	settings *settings // settings of the site; nil until settle has set them
 
-	// conn is the one connection to the site. It is kept between visits, and nil after it was
-	// closed. exchange opens it and only drop closes it, so that no answer is read from a
+	// conn is the one connection to the site. It is kept between visits, and is nil when it is
+	// closed. Only exchange opens it, and only drop closes it. So no answer is read from a
 	// connection whose last answer was not read to its end.
 	conn     *conn
 	only1    bool // the site wants HTTP/1.1 (RFC 9113, section 7)
-	lostKept int  // connections in a row that were kept from an earlier exchange and closed during a request
-	refused  int  // requests in a row that were not processed on a new connection
+	lostKept int  // number of kept connections in a row that were closed during a request
+	refused  int  // number of requests in a row that were not processed on new connections
 
-	// failed are the addresses of the site to which connecting failed. Only the method avoid
-	// adds addresses. The method endpoint clears failed when it contains all known addresses.
+	// failed are the addresses of the site to which connecting failed. Only avoid adds addresses.
+	// The method endpoint clears failed when it contains all known addresses.
 	failed []netip.Addr
 
 	// The rules of the site. loaded says that snapshot was loaded from Snapshots. Until then
@@ -42,16 +42,15 @@ type host struct {
 	loaded   bool
 	snapshot *robots.Snapshot
 	group    *robots.Group
-	mining   *robots.TDMRep // parsed from snapshot.Mining when it is needed
+	mining   *robots.TDMRep // parsed from snapshot.Mining on demand
 
-	// licenses are the URLs of the license documents that namedBy, a group of robots.txt,
-	// names.
+	// licenses are the URLs of the license documents that the group namedBy of robots.txt names.
 	licenses []frontier.URL
 	namedBy  *robots.Group
 
 	// chain has the redirects of a robots.txt that is being fetched over several turns. While
-	// chain is set, the site gets no other request, and the Fetcher does not forget the host,
-	// because the chain is stored nowhere else.
+	// chain is set, the site gets no other request, and the Fetcher keeps the host, because the
+	// chain is stored nowhere else.
 	chain *chain
 
 	// miningChain is the chain of redirects of a tdmrep.json. All its URLs are on the site.
@@ -60,29 +59,28 @@ type host struct {
 
 // A Result is the result of a visit to a site.
 type Result struct {
-	Exchanges []*Exchange      // every request that was made, including those for robots.txt, in order
-	Page      *Exchange        // the exchange of the queued URL itself, one of Exchanges; nil if the server did not answer it
+	Exchanges []*Exchange      // all requests that were made, including those for robots.txt, in order
+	Page      *Exchange        // the exchange for the queued URL, one of Exchanges; nil if the server did not answer it
 	Verdict   robots.Verdict   // the verdict of robots.txt on the queued URL; Defer if robots.txt had to be fetched first
-	Snapshot  *robots.Snapshot // the robots.txt that Verdict was taken from
+	Snapshot  *robots.Snapshot // the robots.txt that gave Verdict
 	Rules     *robots.Group    // the rules of Snapshot for this crawler; nil if robots.txt had to be fetched first
-	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if that was not fetched
+	Mining    *robots.TDMRep   // the rules of the site's tdmrep.json; nil if it was not fetched
 	Licenses  robots.Licenses  // the terms of the license documents that robots.txt names, if they were fetched
-	Outcome   frontier.Outcome // to pass to Turn.Finish; it does not contain the links of a page
+	Outcome   frontier.Outcome // the value for Turn.Finish; the caller adds the links of the page
 
-	barred *Error // why the site cannot get a request: it has no public address
+	barred *Error // why no request is possible: the site has no public address; nil if it has one
 }
 
-// Release releases all exchanges. If Options.BodyBudget is set, the caller must call Release
-// after it has used the exchanges. The bodies may be used even after Release, unless
-// Options.Lend is set.
+// Release releases all exchanges. With Options.BodyBudget the caller must call it after using the
+// exchanges. Their bodies may still be used after Release, unless Options.Lend is set.
 func (r *Result) Release() {
 	for _, x := range r.Exchanges {
 		x.Release()
 	}
 }
 
-// get makes the one request of the turn: for robots.txt if the stored copy is stale, otherwise
-// for the entry if the rules allow it. fields has the same meaning as in Fetcher.visit.
+// get makes the one request of the turn. It requests robots.txt if the stored copy is stale.
+// Otherwise it requests the entry, if the rules allow it. For fields, see Fetcher.visit.
 func (h *host) get(ctx context.Context, turn *frontier.Turn, fields func(http.Header) http.Header) (Result, error) {
 	entry := turn.Entry()
 	if why, err := h.fetcher.optedOut(entry.URL); err != nil {
@@ -138,8 +136,8 @@ func (f *Fetcher) optedOut(u frontier.URL) (why string, err error) {
 	return f.opts.OptOut(u)
 }
 
-// refuses reports whether the rules in force refuse the purpose of the crawl for u, and returns
-// the statement that refuses it. It is called only if the rules allow u.
+// refuses reports whether the current rules refuse the purpose of the crawl for u, and returns the
+// statement that refuses it. It is called only if the rules allow u.
 func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 	if h.fetcher.opts.Purpose == "" {
 		return by, false
@@ -147,15 +145,17 @@ func (h *host) refuses(u frontier.URL) (by robots.Statement, refused bool) {
 	return h.group.Signals(u.Target()).Refuses(h.fetcher.opts.Purpose)
 }
 
-// fresh reports whether the stored copy of robots.txt may still be used. A copy that was
-// fetched after the last request to the site may be used for the next request, even if the wait
-// before that request is longer than the lifetime of the copy (RFC 9309, section 2.4, says at
-// most 24 hours). The wait may be a pause between requests, which may last over several runs.
-// It may also be the wait in this run until the URL for which the copy was fetched has its
-// turn. Without this exception, some sites would only ever get requests for their robots.txt: a
-// site with a Crawl-delay of days, or one of many sites of a crawl with little time. A pause
-// does not count if no earlier request to the site is known: the copy then comes from another
-// crawl, which has already used it for a request.
+// fresh reports whether the stored copy of robots.txt may still be used.
+//
+// A copy that was fetched after the last request to the site may always be used for the next
+// request, even if the copy's lifetime ends before that request (RFC 9309, section 2.4, says at
+// most 24 hours). The wait may be a pause between requests, which may last over several runs. It
+// may also be the wait in this run for the turn of the URL for which the copy was fetched. Without
+// this exception, some sites would only get requests for their robots.txt: a site with a
+// Crawl-delay of days, or one of many sites of a crawl with little time.
+//
+// The exception does not apply if no earlier request to the site is known. The copy then comes
+// from another crawl, which has already used it for a request.
 func (h *host) fresh(turn *frontier.Turn, u frontier.URL, now time.Time) bool {
 	s := h.snapshot
 	if s == nil || s.Fetched.After(now) {
@@ -181,7 +181,7 @@ func (r *Result) add(x *Exchange, o *frontier.Outcome) {
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 }
 
-// concludePage sets res.Outcome according to x, the exchange for the queued URL.
+// concludePage sets res.Outcome from x, the exchange for the queued URL.
 func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	o := &res.Outcome
 	o.Fate = frontier.Fate{Code: frontier.Failed, Status: x.Status, Rules: h.snapshot.Fetched}
@@ -198,8 +198,8 @@ func (h *host) concludePage(x *Exchange, entry frontier.Entry, res *Result) {
 	res.Exchanges = append(res.Exchanges, x)
 	o.Request, o.Trouble, o.RetryAfter = x.request(), x.Trouble(), x.RetryAfter()
 	if x.incomplete() && entry.Tries+1 >= frontier.MaxTries {
-		// This was the last try, so the part that was received is used as the page. The site
-		// still gets the pause that follows a failure.
+		// This was the last try, so the received part is used as the page. The site still gets the
+		// pause that follows a failure.
 		x.Err, res.Page = nil, x
 		o.Fate.Code, o.Fate.Detail = frontier.Fetched, ""
 		return
@@ -226,9 +226,9 @@ func because(v robots.Verdict) string {
 	return "line " + strconv.Itoa(v.Rule.Line) + ": Disallow: " + v.Rule.Pattern
 }
 
-// notYet handles the error of a request. If err is a *frontier.NotYet, the turn could not make
-// its request now: notYet then sets o so that the frontier hands out the URL again, and returns
-// nil. It returns any other error unchanged.
+// notYet handles the error of a request. A *frontier.NotYet means that the turn must not make its
+// request now: notYet sets o so that the frontier hands out the URL again, and returns nil. It
+// returns any other error unchanged.
 func notYet(err error, o *frontier.Outcome) error {
 	var wait *frontier.NotYet
 	if errors.As(err, &wait) {
@@ -251,7 +251,7 @@ func (h *host) load() error {
 	return nil
 }
 
-// unload forgets the data that load has loaded.
+// unload drops the data that load has loaded.
 func (h *host) unload() {
 	h.loaded, h.snapshot, h.group, h.mining = false, nil, nil, nil
 	h.licenses, h.namedBy = nil, nil
@@ -274,9 +274,9 @@ func (h *host) verdict(u frontier.URL, now time.Time) robots.Verdict {
 	return h.groupAt(now).Match(u.Target())
 }
 
-// groupAt returns the group of robots.txt in force at now. The group is kept for later calls,
-// unless an old copy of robots.txt is in force because there is no new one: the old copy may
-// become too old between two requests.
+// groupAt returns the group of robots.txt that applies at the time now. It is kept for later
+// calls, unless it comes from an old copy that is used because robots.txt is unreachable: the old
+// copy may become too old between two requests.
 func (h *host) groupAt(now time.Time) *robots.Group {
 	if h.group == nil || h.snapshot.Copy != nil {
 		h.group = h.snapshot.Group(h.settings.policy, now)
@@ -284,7 +284,7 @@ func (h *host) groupAt(now time.Time) *robots.Group {
 	return h.group
 }
 
-// gap returns the pause between requests that the group in force demands: the longer one of
+// gap returns the pause between requests that the current group demands: the longer one of
 // Crawl-delay and Request-rate.
 func (h *host) gap(now time.Time) *frontier.Gap {
 	group := h.groupAt(now)
@@ -303,17 +303,17 @@ type requestSpec struct {
 	url    frontier.URL
 	robots bool
 	head   bool  // use the method HEAD
-	limit  int64 // of the decoded body, in bytes
+	limit  int64 // largest size of the decoded body, in bytes
 	header http.Header
-	turn   *frontier.Turn // the right to the site, from Next or Hop; set by exchange
+	turn   *frontier.Turn // a turn of the site, from Next or Hop; set by exchange
 }
 
-// exchange makes one request, with turn as the right to the site. If the error is a
-// *frontier.NotYet, nothing was sent. Later failures are recorded in the Exchange.
+// exchange makes one request with turn, a turn of the site. If the error is a *frontier.NotYet,
+// nothing was sent. Later failures are recorded in the Exchange.
 func (h *host) exchange(ctx context.Context, turn *frontier.Turn, a requestSpec) (*Exchange, error) {
 	x := &Exchange{URL: a.url, Robots: a.robots, Head: a.head, Via: turn.Entry().Via, RequestHeader: withoutCredentials(a.header)}
 	if !h.fetcher.opts.Lend || h.fetcher.opts.MaxBody != nil {
-		x.RequestHeader = x.RequestHeader.Clone() // the receiver of x may change it
+		x.RequestHeader = x.RequestHeader.Clone() // a copy, because the caller may change the header of x
 	}
 	a.turn = turn
 	x.Asked = turn.Asked()
@@ -392,9 +392,9 @@ func (h *host) talk(ctx context.Context, w *watch, x *Exchange, a requestSpec, c
 	return x, h.take(ctx, w, x, b, err)
 }
 
-// sign signs the request a, if requests are signed. The signature is made just before the request
-// is sent, so that its time is right even if connecting has taken long. a has its own copy of the
-// header after that, so no other request gets the signature.
+// sign signs the request a, if requests are signed. It is called just before the request is sent,
+// so that the time in the signature is right even if connecting has taken long. It gives a its own
+// copy of the header, so that no other request gets the signature.
 func (h *host) sign(a *requestSpec, x *Exchange) {
 	if h.fetcher.signer == nil {
 		return
@@ -404,11 +404,11 @@ func (h *host) sign(a *requestSpec, x *Exchange) {
 	x.RequestHeader = withoutCredentials(a.header).Clone()
 }
 
-// notConnected records in x why there is no connection. If the site did not cause the failure,
-// notConnected returns it as an error.
+// notConnected records in x why there is no connection. If the site did not cause the failure, it
+// also returns the failure as an error.
 func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exchange, error) {
 	switch {
-	case TooManyOpen(err): // not the fault of the site
+	case TooManyOpen(err): // this machine is the cause, not the site
 		return nil, fmt.Errorf("a connection cannot be opened: %w: raise the limit of open files (ulimit -n), or lower the concurrency", err)
 	case refusedByProxy(err):
 		return nil, err
@@ -417,14 +417,15 @@ func (h *host) notConnected(x *Exchange, w *watch, ep endpoint, err error) (*Exc
 	return x, h.fail(x, w, err)
 }
 
-// Limits of the body of a redirect and of other answers that mean the same without their body.
+// Limits of a body that does not matter: of a redirect, or of an answer that means the same
+// without its body.
 const (
-	maxRedirectBody = 64 << 10        // bytes of the body of a robots.txt redirect
-	needlessWait    = 5 * time.Second // time until such a body must end; otherwise a body that never ends would take the whole time-out
+	maxRedirectBody = 64 << 10        // largest number of bytes of the body of a robots.txt redirect
+	needlessWait    = 5 * time.Second // time after which such a body is cut; a body that never ends would take the whole time-out
 )
 
 // bodyLimit returns the largest number of decoded bytes that are read of the body of an answer
-// with that status.
+// with the given status.
 func (a *requestSpec) bodyLimit(status int) int64 {
 	if a.robots && status/100 == 3 {
 		return min(a.limit, maxRedirectBody)
@@ -456,7 +457,7 @@ func (h *host) read(w *watch, a requestSpec, x *Exchange, resp *http.Response) (
 	resp.Body = h.metered(a, resp.Body)
 	var b *body
 	var err error
-	if a.robots { // these bodies do not count in the memory budget, because a visit may hold several
+	if a.robots { // these bodies are outside of the memory budget, because a visit may hold several
 		b, err = h.fetcher.readRules(resp, limit, h.progress(w))
 	} else {
 		b, err = h.fetcher.readBody(resp, h.fetcher.bodies, limit, h.fetcher.opts.Lend, h.progress(w))
@@ -464,9 +465,9 @@ func (h *host) read(w *watch, a requestSpec, x *Exchange, resp *http.Response) (
 	return b, a.endOf(b, resp.Body, resp.StatusCode, err)
 }
 
-// take makes b the body of x. err is the error that reading b returned.
+// take sets the body of x to b. The parameter err is the error that reading b returned.
 func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err error) error {
-	w.pause() // from here on the exchange does not wait for the site
+	w.pause() // from here on, only this machine can delay the exchange, not the site
 	x.Ended, x.WireBytes = time.Now(), b.n
 	ended := x.Ended
 	if err != nil && !isSpool(err) {
@@ -491,11 +492,11 @@ func (h *host) take(ctx context.Context, w *watch, x *Exchange, b *body, err err
 		return nil
 	}
 	if x.Status/100 != 2 {
-		x.Err = nil // the status and the header say what the answer means (RFC 9110, section 15)
+		x.Err = nil // the status and the header are enough to know what the answer means (RFC 9110, section 15)
 	}
 	seen := x.Body
 	if x.Err != nil {
-		seen = nil // only the length of a page tells a challenge from a page that mentions one, and the length is not known
+		seen = nil // without the whole page its length is not known, which distinguishes a challenge from a page that mentions one
 	}
 	if network := challengeOf(x.Status, x.Header, seen, x.URL.Target()); network != "" {
 		x.Err = &Error{x.URL.String(), StageChallenge, &challengeError{network, x.Status}}
@@ -514,8 +515,8 @@ func (h *host) progress(w *watch) func(int) {
 	return func(n int) { t.pay(w, n) }
 }
 
-// endpoint returns the address to connect to. This is the first address of the site until
-// connecting to it fails, then the next address, and so on.
+// endpoint returns the address to connect to: the first address of the site to which connecting
+// has not failed.
 func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 	eps, err := h.fetcher.resolve(ctx, h.site)
 	if err != nil {
@@ -533,7 +534,7 @@ func (h *host) endpoint(ctx context.Context) (endpoint, error) {
 // avoid records that connecting to ep failed. The name is then looked up again, because its
 // known addresses may be out of date.
 func (h *host) avoid(ep endpoint) {
-	if len(h.failed) == 16 { // the name resolves to new addresses each time
+	if len(h.failed) == 16 { // a name that resolves to new addresses each time must not fill the list
 		h.failed = h.failed[:0]
 	}
 	h.failed = append(h.failed, ep.addr.Addr())

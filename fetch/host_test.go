@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The pauses in robots.txt are in the outcome of each turn.
+// Each outcome has the pause that robots.txt sets.
 func TestTheOutcomeHasTheGap(t *testing.T) {
 	for rules, want := range map[string]frontier.Gap{
 		"":                                        {},
@@ -43,7 +43,7 @@ func TestTheOutcomeHasTheGap(t *testing.T) {
 
 func TestNobodyVisitsOutsideOfTheVisitTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now() // midnight
+		begin := time.Now() // virtual time begins at midnight
 		asked := map[string]time.Duration{}
 		w := &wire{serve: answers(func(r *request, n int) string {
 			asked[r.target] = time.Since(begin)
@@ -76,7 +76,7 @@ func TestNobodyVisitsOutsideOfTheVisitTime(t *testing.T) {
 	})
 }
 
-// No request is made before an unreachable robots.txt may be tried again.
+// If robots.txt is unreachable, no request is made before its next attempt is due.
 func TestASiteWithoutItsRulesIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(func(*request, int) string { return status(500, "") })}
@@ -93,7 +93,8 @@ func TestASiteWithoutItsRulesIsLeftAlone(t *testing.T) {
 	})
 }
 
-// The copy that was fetched for an entry is used for it, even if its turn comes late.
+// The copy of robots.txt that was fetched for an entry is used for this entry, even if its turn
+// comes late.
 func TestRulesThatWereFetchedForAnEntryCountForIt(t *testing.T) {
 	for late, want := range map[time.Duration]int{0: 1, 49 * time.Hour: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestARightThatCannotBeHad(t *testing.T) {
 		now, broken := time.Now(), errors.New("broken")
 		for _, tc := range []struct {
 			err     error
-			until   time.Duration // for another site
+			until   time.Duration // robots.txt is fetched for another site
 			by      frontier.Clock
 			isError bool
 		}{
@@ -174,7 +175,7 @@ func TestARightThatCannotBeHad(t *testing.T) {
 	})
 }
 
-// Rules take the memory of the file, of the older copy in force, and of tdmrep.json.
+// The size of rules is the size of the file, of an older copy in use, and of tdmrep.json.
 func TestTheSizeOfRules(t *testing.T) {
 	body := make([]byte, 5)
 	for want, s := range map[int]*robots.Snapshot{0: nil, 5: {Body: body}, 8: {Body: body, Copy: &robots.Snapshot{Body: body[:3]}}, 3: {Copy: &robots.Snapshot{Body: body[:3]}}, 7: {Body: body, Mining: &robots.Snapshot{Body: body[:1], Copy: &robots.Snapshot{Body: body[:1]}}}} {
@@ -188,8 +189,7 @@ func TestTheSizeOfRules(t *testing.T) {
 	}
 }
 
-// An old copy that is used instead of an unreachable robots.txt becomes too old while it is
-// kept.
+// An old copy that replaces an unreachable robots.txt becomes too old while the host is kept.
 func TestAnOldCopyDoesNotStayInForce(t *testing.T) {
 	f := newTour(t, Options{}).fetcher
 	at, now := "http://a.example/robots.txt", time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -206,8 +206,7 @@ func TestAnOldCopyDoesNotStayInForce(t *testing.T) {
 	}
 }
 
-// The clock of a request starts after its name was resolved, and includes the request before
-// it.
+// An exchange starts after its name was resolved. Its pause is counted from the request before it.
 func TestWhatAnExchangeTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -220,7 +219,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 			t.Errorf("pause %+v", x.Asked)
 		}
 	})
-	// The pauses that sites at one address share are kept, too.
+	// The pauses that sites at one address share are also kept.
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string { return page("hello") }))}
 		v := newTour(t, Options{Network: w})
@@ -254,7 +253,7 @@ func TestWhatAnExchangeTells(t *testing.T) {
 			t.Errorf("%d requests", len(asked))
 		}
 	})
-	// Also if there is no address.
+	// The clocks are also right if the name has no address.
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		r := &resolver{answer: func(context.Context, string) ([]netip.Addr, error) {
@@ -312,7 +311,7 @@ func TestASiteWithoutANameIsGone(t *testing.T) {
 			}
 		})
 	}
-	// The name of another site, the target of a robots.txt, says nothing about this one.
+	// If the target of a robots.txt redirect has no address, this does not concern the first site.
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: answers(func(*request, int) string { return redirectTo("http://b.example/robots.txt") })}
 		v := newTour(t, Options{Network: onlyA{w}})
@@ -333,7 +332,7 @@ func (o onlyA) LookupNetIP(ctx context.Context, network, host string) ([]netip.A
 	return o.wire.LookupNetIP(ctx, network, host)
 }
 
-// Addresses that fail are tried in turn, and not remembered without limit.
+// If addresses fail, the next ones are tried. The list of failed addresses is bounded.
 func TestAddressesThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := netip.MustParseAddr("16.0.0.1"), netip.MustParseAddr("16.0.0.2")
@@ -347,7 +346,7 @@ func TestAddressesThatFail(t *testing.T) {
 		if got := fmt.Sprint(w.dialed); got != "[16.0.0.1:80 16.0.0.2:80 16.0.0.1:80 16.0.0.2:80 16.0.0.1:80]" {
 			t.Errorf("dialled %s", got)
 		}
-		// The first address is the first again after it has answered.
+		// After the first address has answered again, it is used first.
 		w.serve = answers(noRobots(func(*request, int) string { return page("") }))
 		delete(w.refuse, "16.0.0.1:80")
 		for range 3 {
@@ -367,7 +366,7 @@ func TestAddressesThatFail(t *testing.T) {
 	})
 }
 
-// Only lent memory is reused, and never that of a robots.txt.
+// Only lent memory is reused. The memory of a robots.txt is never reused.
 func TestWhatIsLentIsTakenBack(t *testing.T) {
 	for _, lend := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -410,7 +409,7 @@ func TestABodyThatCannotBeReadBackIsAnError(t *testing.T) {
 	}
 }
 
-// Bytes after the end of a coding do not keep a connection busy.
+// Bytes after the end of a coding do not keep a connection in use.
 func TestTheRestOfABodyIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
@@ -473,7 +472,7 @@ func TestWatches(t *testing.T) {
 	}
 }
 
-// A pauses takes ten seconds of the site's time, and a hundred of the crawler's.
+// pauses lets the exchange wait ten seconds for the site and a hundred for the crawler.
 func pauses(w *watch) {
 	time.Sleep(10 * time.Second)
 	w.pause()
@@ -481,8 +480,8 @@ func pauses(w *watch) {
 	w.resume()
 }
 
-// The answers that end a chain of a robots.txt, and those that continue it.
-func TestTheWayBehindAnAnswer(t *testing.T) {
+// Some answers end the redirects of a robots.txt, and some continue them.
+func TestWhichAnswersContinueAChain(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/robots.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -547,8 +546,8 @@ func TestASnapshotIsWhatWasHad(t *testing.T) {
 	}
 }
 
-// A robots.txt whose visit was stopped is requested again.
-func TestWhatWasStoppedIsNoRobotsTxt(t *testing.T) {
+// If the visit for a robots.txt was stopped, the robots.txt is requested again.
+func TestAStoppedRobotsTxtIsRequestedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{serve: func(c net.Conn, n int) { io.Copy(io.Discard, c) }}
 		v := newTour(t, Options{Network: w})

@@ -8,15 +8,15 @@ import (
 	"go.uber.org/goleak"
 )
 
-// clientProgram is the variable that turns the test into the program of ClientProgram: its
-// value is a directory and the address of a server, separated by "|".
+// clientProgram is an environment variable. If it is set, the test binary runs ClientProgram with
+// its value: a directory and the address of a server, separated by "|".
 const clientProgram = "PERMESSO_CLIENT_PROGRAM"
 
-// ClientProgram is set by a test of the external package. The test kills it.
+// ClientProgram is the program that a test of the external package sets, starts and kills.
 var ClientProgram func(where string) error
 
-// TestMain runs that program if the environment says so. Otherwise it fails if a test leaves a
-// goroutine running.
+// TestMain runs ClientProgram if the environment variable is set. Otherwise it runs the tests, and
+// fails if they leave a goroutine running.
 func TestMain(m *testing.M) {
 	where, ok := os.LookupEnv(clientProgram)
 	if !ok {

@@ -10,8 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Limits of the license documents that are kept in memory, for all documents together: their
-// number, and their bytes.
+// Limits of all license documents in memory together: their number, and their bytes.
 const (
 	maxLicenseCopies = 4096
 	maxLicenseBytes  = 32 << 20
@@ -21,36 +20,36 @@ const (
 // licenses are counted. If there are more domains, all counts restart at 0.
 const maxLicenseDomains = 1 << 16
 
-// licenses keeps in memory the license documents that sites name. There is one for each URL,
-// even if many sites name that URL. Documents that are dropped here are still in the Snapshots.
+// licenses keeps in memory the license documents that sites name. A document that several sites
+// name is kept once. Documents that are dropped here are still in the Snapshots.
 type licenses struct {
 	store  Snapshots
 	policy robots.Policy
 
 	mu    sync.Mutex // guards the fields below, which all visits use
 	known map[string]*list.Element
-	used  list.List // of *license; the license that was unused for longest is at the back
+	used  list.List // elements are *license; the longest unused is at the back
 	size  int
-	asked map[string]int // number of requests for licenses that other sites name, by registrable domain
+	asked map[string]int // number of requests for licenses that other sites name, by registrable domain of the requested site
 }
 
 func newLicenses(store Snapshots, policy robots.Policy) *licenses {
 	return &licenses{store: store, policy: policy, known: map[string]*list.Element{}}
 }
 
-// A license is the state of one license document. After the method add has stored it, only
-// wanted and closed change.
+// A license is the state of one license document. After add has stored it, only the fields wanted
+// and closed change.
 type license struct {
 	key     string
 	fetched time.Time // end of the last request for it; zero if there was none
 	expires time.Time
-	known   bool         // the last request fetched the document or a redirect, or showed that the document does not exist
+	known   bool         // the last request fetched the document or a redirect, or showed that there is no document
 	next    frontier.URL // target of the redirect; zero if there is no redirect
-	terms   *robots.RSL  // the terms in the last document that was fetched; nil if none was fetched, or if it was too long
-	size    int          // approximate bytes in memory
+	terms   *robots.RSL  // terms of the last fetched document; nil if none was fetched, or if it was too long
+	size    int          // approximate size in memory, in bytes
 
-	wanted time.Time // start of the time in which the document could not be requested from its site; otherwise zero
-	closed time.Time // end of the time in which the document is not requested, because the robots.txt of its site forbids it
+	wanted time.Time // since when the document could not be requested from its site; otherwise zero
+	closed time.Time // until when the document is not requested, because the robots.txt of its site forbids it
 }
 
 // at returns the state of the license document at u. If it is not in memory, at loads it from
@@ -67,7 +66,7 @@ func (l *licenses) at(u frontier.URL) (license, error) {
 	one := l.read(key, u, s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.known[key]; e != nil { // another visit has loaded it in the meantime, and may have stored a newer document
+	if e := l.known[key]; e != nil { // another visit has loaded it meanwhile, and may have stored a newer document
 		return *e.Value.(*license), nil
 	}
 	l.add(one)
@@ -86,7 +85,7 @@ func (l *licenses) look(key string) (license, bool) {
 }
 
 // put stores s, the result of a request for u, in the Snapshots and in memory. The caller must
-// have the right to the site of u.
+// have a turn of the site of u.
 func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	before, err := l.store.License(u)
 	if err != nil {
@@ -103,8 +102,8 @@ func (l *licenses) put(u frontier.URL, s *robots.Snapshot) error {
 	return nil
 }
 
-// read returns the state of the license document at u from s, its last snapshot, which may be
-// nil.
+// read returns the state of the license document at u that follows from s, its last snapshot. s
+// may be nil.
 func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license {
 	one := &license{key: key, size: 512 + len(key)}
 	if s == nil {
@@ -118,13 +117,13 @@ func (l *licenses) read(key string, u frontier.URL, s *robots.Snapshot) *license
 	}
 	if good := s.Good(); good != nil && !good.Cut {
 		one.terms = robots.ParseRSL(good.Body)
-		one.size += 8 * len(good.Body) // an estimate for a document of the shortest elements
+		one.size += 8 * len(good.Body) // an estimate for a document that consists of the shortest elements
 	}
 	return one
 }
 
-// add adds one. If there are too many licenses, or if they are too large, it drops those that
-// were unused for longest. The caller must hold mu.
+// add adds one. If there are too many licenses, or if they are too large, it drops the longest
+// unused ones. The caller must hold mu.
 func (l *licenses) add(one *license) {
 	if e := l.known[one.key]; e != nil {
 		l.forget(e)
@@ -153,8 +152,8 @@ func (l *licenses) spend(site frontier.Site) {
 	l.asked[strings.Clone(site.Domain())]++
 }
 
-// spent reports whether the domain of site has had maxLicenseRequests of the requests that
-// spend counts. It must then not get any more of them.
+// spent reports whether spend has counted maxLicenseRequests for the domain of site. No more of
+// these requests are then made.
 func (l *licenses) spent(site frontier.Site) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -68,7 +68,7 @@ func TestLicensesInMemoryHaveABound(t *testing.T) {
 	}
 }
 
-// A hooked store calls between while a license is read.
+// A hooked store calls the function between while a license is read.
 type hooked struct {
 	*memorySnapshots
 	between     func()
@@ -88,7 +88,7 @@ func (h *hooked) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 	return errors.Join(h.write, h.memorySnapshots.PutLicense(u, s))
 }
 
-// If a visit has looked up a copy before a newer copy came, it does not restore the old copy.
+// A visit that has looked up an old copy does not replace a newer copy that came meanwhile.
 func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	u := parsed(t, "http://a.example/l")
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -106,7 +106,7 @@ func TestAnOldLicenseDoesNotReplaceANewOne(t *testing.T) {
 	}
 }
 
-// If licenses cannot be stored, the visit ends with that error.
+// If licenses cannot be stored, the visit ends with the error of the store.
 func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	broken := errors.New("disk")
 	for _, license := range []string{"/l", "http://b.example/l"} {
@@ -146,8 +146,8 @@ func TestErrorsOfTheLicensesEndTheVisit(t *testing.T) {
 	}
 }
 
-// A license that was fetched before the visit got the right to its site is not fetched again. A
-// license on the opt-out list is not requested.
+// If a license was fetched while the visit waited for a turn of its site, it is not fetched again.
+// A license on the opt-out list is not requested.
 func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 	const license = "http://b.example/l"
 	for _, listed := range []bool{false, true} {
@@ -170,7 +170,7 @@ func TestALicenseIsNotAskedForWithoutNeed(t *testing.T) {
 				case at != u:
 				case listed:
 					return "listed", nil
-				case len(asked) == 2: // another site has fetched the license, after the robots.txt of b was requested
+				case len(asked) == 2: // after the robots.txt of b was requested, another site has fetched the license
 					return "", v.fetcher.licenses.put(u, &robots.Snapshot{URL: license, Status: 404, Fetched: time.Now()})
 				}
 				return "", nil

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// maxLicenseRedirects is how many redirects of a license document are followed. Each
-	// redirect is stored under its own URL.
+	// maxLicenseRedirects is the largest number of redirects of a license document that are
+	// followed. Each redirect is stored under its own URL.
 	maxLicenseRedirects = 2
 
-	// maxLicenseRequests is how many requests a run makes to the sites of one registrable
-	// domain for licenses that other sites name, including requests for robots.txt. The number
-	// is limited because any site may name documents of any other site.
+	// maxLicenseRequests is the largest number of requests, in one run, to the sites of one
+	// registrable domain for licenses that other sites name. Requests for robots.txt are included.
+	// The limit is needed because any site may name documents of any other site.
 	maxLicenseRequests = 64
 
-	// licensePatience is how long a site waits while a license document that it names cannot be
-	// requested from another site. After that, the pages of the site are fetched as if it named
-	// no license.
+	// licensePatience is how long a site waits for a license document that it names on another
+	// site, and that cannot be requested yet. After that, the pages of the site are fetched as if
+	// it named no license.
 	licensePatience = time.Hour
-	failedPatience  = time.Minute // the same, if a request for the license has failed before
+	failedPatience  = time.Minute // like licensePatience, after a request for the license has failed
 )
 
-// named returns the URLs of the license documents that the robots.txt in force names, at most
-// robots.MaxLicensesRead of them.
+// named returns the URLs of the license documents that the current robots.txt names, at most
+// robots.MaxLicensesRead.
 func (h *host) named() []frontier.URL {
 	if h.namedBy == h.group {
 		return h.licenses
@@ -47,10 +47,10 @@ func (h *host) named() []frontier.URL {
 	return h.licenses
 }
 
-// askLicenses requests one license document: of those that the site names, the first that is
-// missing or stale and may be requested. It makes no request if licenses cannot refuse the
-// purpose of the crawl. If done is true, the turn ends with the request, and the frontier hands
-// out its URL again. No site waits for longer than licensePatience.
+// askLicenses requests one license document: the first one named by the site that is missing or
+// stale and may be requested. It makes no request if licenses cannot refuse the purpose of the
+// crawl. If done is true, the request has used the turn, and the frontier hands out its URL again.
+// No site waits for longer than licensePatience.
 func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	if !h.fetcher.licensed || len(h.named()) == 0 {
 		return false, nil
@@ -71,10 +71,9 @@ func (h *host) askLicenses(ctx context.Context, turn *frontier.Turn, res *Result
 	return false, nil
 }
 
-// lacksLicense follows the redirects of a license document in the stored documents. It returns
-// the first URL that has no valid document, and whether that URL has to be requested. A
-// document is valid for as long as a robots.txt would be. It is always valid for the queued URL
-// for which it was fetched.
+// lacksLicense follows the stored redirects of a license document. It returns the first URL
+// without a valid document, and whether that URL has to be requested. A document is valid for as
+// long as a robots.txt would be. It is always valid for the queued URL for which it was fetched.
 func (h *host) lacksLicense(turn *frontier.Turn, u frontier.URL, now time.Time) (at frontier.URL, lacks bool, err error) {
 	for range 1 + maxLicenseRedirects {
 		l, err := h.fetcher.licenses.at(u)
@@ -164,9 +163,8 @@ func (h *host) askLicenseOf(ctx context.Context, turn *frontier.Turn, u frontier
 	return h.licenseLater(u, nil, res)
 }
 
-// closeLicense records that the robots.txt of this site forbids the request for the license
-// document at u. The record is valid until that robots.txt expires, and for at least
-// licensePatience.
+// closeLicense records that the robots.txt of this site forbids a request for the license document
+// at u. The record is valid until that robots.txt expires, and for at least licensePatience.
 func (h *host) closeLicense(u frontier.URL) {
 	until := time.Now().Add(licensePatience)
 	if end := h.snapshot.Expires(h.settings.policy); end.After(until) {
@@ -175,9 +173,9 @@ func (h *host) closeLicense(u frontier.URL) {
 	h.fetcher.licenses.change(u, func(l *license) { l.closed = until })
 }
 
-// serveLicense requests the license document at u from this site. hop is the right to this
-// site, which the visit of turn got from Turn.Hop. serveLicense makes no request if a valid
-// document is stored: another visit may have fetched one since the visit of turn has checked.
+// serveLicense requests the license document at u from this site. The turn hop is the right to
+// this site, which the visit of turn got from Turn.Hop. serveLicense makes no request if a valid
+// document is stored: another visit may have fetched it meanwhile.
 func (h *host) serveLicense(ctx context.Context, turn, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) error {
 	if l, err := h.fetcher.licenses.at(u); err != nil || l.counts(turn, time.Now()) {
 		return err
@@ -219,9 +217,9 @@ func (f *Fetcher) keepLicense(u frontier.URL, x *Exchange) error {
 	return f.licenses.put(u, s)
 }
 
-// licenseLater handles a license document at u that cannot be requested from another site yet.
-// If done is true, the turn ends and its URL waits for u, until the time in res.Outcome. err is
-// the error of getting the right to the other site.
+// licenseLater handles a license document at u that cannot be requested from another site yet. The
+// parameter err is the error of getting a turn of that site. If done is true, the turn ends, and
+// its URL waits for u until the time in res.Outcome.
 func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, _ error) {
 	if err != nil {
 		return false, err
@@ -244,9 +242,9 @@ func (h *host) licenseLater(u frontier.URL, err error, res *Result) (done bool, 
 	return wait, nil
 }
 
-// terms returns the terms of the site's license documents that could be fetched. If a document
-// has moved, and cannot be fetched from its new URL, the earlier document counts. A document
-// that was never requested because of maxLicenseRequests permits nothing.
+// terms returns the terms of the site's license documents that could be fetched. If a document has
+// moved, and cannot be fetched from its new URL, the earlier document is used. A document that was
+// never requested because of maxLicenseRequests permits nothing.
 func (h *host) terms() (all robots.Licenses, err error) {
 	if !h.fetcher.licensed {
 		return nil, nil

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// A MediaType is the meaning of the Content-Type fields of an answer.
+// A MediaType is the result of parsing the Content-Type fields of an answer.
 type MediaType struct {
-	Type    string // lower case, without parameters; empty if it is missing
-	Charset string // as written; empty if it is missing
+	Type    string // type in lower case, without parameters; empty if it is missing
+	Charset string // value of the parameter charset as written; empty if it is missing
 }
 
 // String returns m as an unambiguous Content-Type field.
@@ -19,9 +19,9 @@ func (m MediaType) String() string {
 	return mime.FormatMediaType(m.Type, map[string]string{"charset": m.Charset})
 }
 
-// ParseMediaType parses Content-Type fields as browsers do ("extract a MIME type" in section
-// 3.2 of the Fetch standard). If the fields list several types, the last valid type counts. If
-// it has no charset, the charset of an earlier value with the same type is used.
+// ParseMediaType parses Content-Type fields as browsers do ("extract a MIME type" in section 3.2
+// of the Fetch standard). If the fields contain several types, the last valid one counts. If that
+// type has no charset, the charset of an earlier value with the same type is used.
 func ParseMediaType(fields []string) MediaType {
 	if len(fields) == 1 {
 		if m, ok := plainMediaType(fields[0]); ok {
@@ -44,8 +44,8 @@ func ParseMediaType(fields []string) MediaType {
 	return found
 }
 
-// plainMediaType parses a field in the form that most servers send, and reports whether the
-// field has this form. This saves the time of the full parser.
+// plainMediaType parses a field in the form that most servers send, and reports whether the field
+// has this form. It is quicker than the full parser.
 func plainMediaType(field string) (MediaType, bool) {
 	t, charset, more := strings.Cut(field, "; charset=")
 	major, minor, ok := strings.Cut(t, "/")
@@ -68,7 +68,7 @@ func parseOne(s string) (MediaType, bool) {
 		if !strings.EqualFold(name, "charset") {
 			continue
 		}
-		value = strings.Trim(value, blanks) // as the Encoding standard does with labels
+		value = strings.Trim(value, blanks) // labels of the Encoding standard have no blanks at their ends
 		if strings.HasPrefix(value, `"`) {
 			value = strings.Trim(unquote(value), blanks)
 		}
@@ -80,7 +80,7 @@ func parseOne(s string) (MediaType, bool) {
 	return m, true
 }
 
-// blanks is the white space of HTTP.
+// blanks are the octets that HTTP treats as white space, including line ends.
 const blanks = " \t\r\n"
 
 // splitQuoted splits s at each sep outside of quoted strings. The closing quote may be

@@ -55,7 +55,7 @@ func TestParseMediaType(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	const others = "!#$%&'*+-.^_`|~" // RFC 9110, section 5.6.2
+	const others = "!#$%&'*+-.^_`|~" // characters of a token (RFC 9110, section 5.6.2)
 	for c := range 256 {
 		want := c < 0x80 && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) || strings.ContainsRune(others, rune(c)))
 		if s := string([]byte{byte(c)}); isToken(s) != want || isToken("a"+s) != want || isToken(s+"a") != want {
@@ -77,8 +77,8 @@ func TestMediaTypesAreWritten(t *testing.T) {
 	}
 }
 
-// The shortcut returns the same as the parser, and the same as the standard library if that
-// accepts the value.
+// plainMediaType returns the same as the parser, and the same as the standard library if the
+// library accepts the value.
 func TestMediaTypesAsTheLibraryReadsThem(t *testing.T) {
 	parts := []string{"text/html", "TEXT/html", "application/xhtml+xml", "text", "/", ";", "; charset=", "utf-8", "UTF-8", `"utf-8"`, " ", "=", "a", "é", "; q=1", "; charset=x"}
 	random := rand.New(rand.NewPCG(1, 1))

@@ -9,13 +9,13 @@ import (
 )
 
 // A meter counts the bytes of an answer while the answer is read. It ends the reading when the
-// crawl or the site has spent its budget of bytes. The counts also tell the frontier that the
-// answer is still being read, which may take hours if all answers share a small bandwidth.
+// crawl or the site has spent its budget of bytes. Its reports tell the frontier that the answer
+// is still being read, which may take hours if all answers share a small bandwidth.
 type meter struct {
 	io.ReadCloser
 	turn  *frontier.Turn
 	left  int64
-	spent bool // the meter has ended the answer
+	spent bool // the meter has ended the answer, because a budget is spent
 }
 
 // metered returns body with a meter, or body itself if neither bytes nor bandwidth are limited.
@@ -27,7 +27,7 @@ func (h *host) metered(a requestSpec, body io.ReadCloser) io.ReadCloser {
 	return &meter{ReadCloser: body, turn: a.turn, left: left}
 }
 
-// Read reads at most portion bytes at a time, because the budget is shared: the bytes that
+// Read reads at most portion bytes at a time. All visits share the budget, and the bytes that
 // other visits read are known only after each read.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.left == 0 {
@@ -39,14 +39,14 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// errSpent is the error of an answer that a meter has ended, and that is useless if it is not
-// complete.
+// errSpent is the error of an answer that a meter has ended and that is useless in part.
 var errSpent = errors.New("a budget of bytes is spent")
 
-// endOf returns the error of an answer that was read into b. err is the error of reading. If a
-// meter has ended the answer of a page, endOf marks the page as cut and returns nil. But a cut
-// robots.txt would lack rules, and a page without a byte would count as fetched. For these two,
-// endOf returns errSpent, and they are requested again when the budgets allow it.
+// endOf returns the error of an answer that was read into b. The parameter err is the error of
+// reading. If a meter has ended the answer of a page, endOf marks the page as cut and returns nil.
+// There are two exceptions, for which it returns errSpent: a cut robots.txt would lack rules, and
+// a page without a byte would count as fetched. Both are requested again when the budgets allow
+// it.
 func (a *requestSpec) endOf(b *body, from io.Reader, status int, err error) error {
 	m, ok := from.(*meter)
 	if !ok || !m.spent || isSpool(err) {

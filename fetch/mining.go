@@ -9,19 +9,17 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A redirect from a tdmrep.json to another site is not followed, because the file of the other
-// site may not be meant for this site: even the http and the https site of one host each have
-// their own file. After such a redirect the tdmrep.json is requested again when maxMiningAge
-// has passed.
+// maxMiningAge is the time after which a tdmrep.json is requested again if it redirected to
+// another site. Such a redirect is not followed, because the file of the other site may not be
+// meant for this site: even the http and the https site of one host each have their own file.
 const maxMiningAge = 24 * time.Hour
 
-// maxMiningRedirects is how many redirects of a tdmrep.json are followed.
+// maxMiningRedirects is the largest number of redirects of a tdmrep.json that are followed.
 const maxMiningRedirects = 5
 
-// consult checks the statements about the use of pages that are outside robots.txt, in
-// tdmrep.json and in licenses, after robots.txt has allowed the queued URL. If done is true,
-// the turn ends here, because consult has requested such a statement or because a statement
-// refuses the use.
+// consult checks tdmrep.json and licenses, after robots.txt has allowed the queued URL. They
+// contain statements about the use of pages. If done is true, the turn ends here, because consult
+// has requested such a file or because a statement refuses the use.
 func (h *host) consult(ctx context.Context, turn *frontier.Turn, res *Result) (done bool, err error) {
 	entry := turn.Entry().URL
 	refuse := func(by robots.Statement) (bool, error) {
@@ -93,9 +91,9 @@ func (h *host) miningExpires(s *robots.Snapshot) time.Time {
 	return s.Expires(h.fetcher.opts.Policy)
 }
 
-// askMining requests tdmrep.json. This is the one request of the turn, so the frontier hands
-// out the URL of the turn again. If the site has no tdmrep.json, or if the request for it
-// fails, this does not prevent requests for pages.
+// askMining requests tdmrep.json. This is the one request of the turn, so the frontier hands out
+// the URL of the turn again. Pages are also requested if the site has no tdmrep.json, or if the
+// request for it fails.
 func (h *host) askMining(ctx context.Context, turn *frontier.Turn, u frontier.URL, res *Result) error {
 	header := copyOf(h.snapshot.Mining, u).condition(h.settings.rules)
 	x, err := h.exchange(ctx, turn, requestSpec{url: u, robots: true, limit: robots.MaxTDMRepBytes, header: header})
@@ -145,7 +143,7 @@ func (h *host) followMining(x *Exchange) (bool, error) {
 	return may, err
 }
 
-// copyOf returns the validators of the last document in s that was fetched, or none if that
+// copyOf returns the validators of the last document in s that was fetched. They are empty if that
 // document did not come from u.
 func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	good := s.Good()
@@ -155,8 +153,8 @@ func copyOf(s *robots.Snapshot, u frontier.URL) Validators {
 	return Validators{good.Header.ETag, good.Header.LastModified}
 }
 
-// snapshotOf makes a snapshot of a tdmrep.json or a license document. The body of an error page
-// is not kept.
+// snapshotOf returns a snapshot of a tdmrep.json or a license document. It leaves out the body of
+// an error page.
 func snapshotOf(x *Exchange) *robots.Snapshot {
 	s := &robots.Snapshot{
 		URL: x.URL.String(), Fetched: x.Ended, Status: x.Status, Cut: x.Truncated == "length",
@@ -172,7 +170,7 @@ func snapshotOf(x *Exchange) *robots.Snapshot {
 	return s
 }
 
-// miningRules returns the rules of the site's tdmrep.json, or nil if that was not requested.
+// miningRules returns the rules of the site's tdmrep.json, or nil if it was not requested.
 func (h *host) miningRules() *robots.TDMRep {
 	if !h.fetcher.mines || h.snapshot.Mining == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The redirect of a tdmrep.json is remembered between two turns, even if few hosts are
-// remembered. Otherwise the chain would start again each time.
-func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
+// The redirects of a tdmrep.json are kept between two turns, even if few hosts are kept. Otherwise
+// the chain would start again each time.
+func TestTheChainOfATDMRepIsKeptBetweenTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		w := &wire{serve: answers(noRobots(func(r *request, n int) string {
@@ -62,8 +62,8 @@ func TestTheWayOfATDMRepOutlivesItsTurn(t *testing.T) {
 	})
 }
 
-// A tdmrep.json on the opt-out list is not requested, nor the target of its redirect; other
-// pages of the site are.
+// If a tdmrep.json, or the target of its redirect, is on the opt-out list, it is not requested.
+// Other pages of the site are.
 func TestATDMRepOnTheOptOutListIsNotRequested(t *testing.T) {
 	for _, test := range []struct{ listed, want string }{
 		{robots.TDMRepPath, "/robots.txt /page"},

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// How long the result of a look-up is kept, since the resolver does not return a time to live.
-// Five minutes is typical for short-lived records of the large content delivery networks. RFC
-// 2308, section 5, names five minutes as the limit for a negative answer without a time to
-// live. The result of a look-up that failed in another way is not kept.
+// How long the result of a look-up is kept. The resolver does not return a time to live. Five
+// minutes is typical for short-lived records of the large content delivery networks. It is also
+// the limit of RFC 2308, section 5, for a negative answer without a time to live. A look-up that
+// failed in another way is not kept.
 const (
 	keepName   = 5 * time.Minute
 	keepNoName = time.Minute
@@ -22,18 +22,18 @@ const (
 // names caches the addresses of host names for all sites together. Each name has at most one
 // look-up under way. It is safe for concurrent use.
 //
-// The addresses are kept as the resolver returned them. Whether an address may be dialled is
-// checked each time.
+// The addresses are kept as the resolver returned them. The Fetcher checks before each connection
+// whether an address may be dialled.
 type names struct {
 	network Network
 	most    int // largest number of names that are kept
 
-	// mu guards the fields below. It also guards the fields of each name until the channel done
-	// of that name is closed. mu is not held during a look-up. Other callers for the same name
-	// wait for done.
+	// mu guards the fields below. It also guards the fields of each name until the name's channel
+	// done is closed. mu is not held during a look-up. Other callers for the same name wait for
+	// done.
 	mu     sync.Mutex
 	known  map[string]*name
-	recent list.List // *name with an answer; the name that was unused for longest is at the back
+	recent list.List // elements are *name with an answer; the longest unused is at the back
 }
 
 type name struct {
@@ -41,11 +41,11 @@ type name struct {
 	addrs []netip.Addr
 	err   error
 	bad   any       // the value of a panic of the Network; nil: it did not panic
-	until time.Time // end of the answer's validity
+	until time.Time // until when the answer is valid
 	place *list.Element
 
 	done   chan struct{} // closed when the answer has come
-	asking int           // number of callers that wait for the answer
+	asking int           // number of callers that still wait for the answer
 	cancel context.CancelFunc
 }
 
@@ -54,8 +54,8 @@ func newNames(network Network, most int) *names {
 }
 
 // lookup resolves host. The caller must not change the addresses that lookup returns. If the
-// Network panics, lookup panics with the same value in each goroutine that waits for the name,
-// where a caller can recover.
+// Network panics, lookup panics with the same value in each goroutine that waits for the name. So
+// the callers can recover.
 func (c *names) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{a}, nil
@@ -91,18 +91,19 @@ func (c *names) ask(ctx context.Context, host string) *name {
 		c.remove(n)
 	}
 	n = &name{host: host, done: make(chan struct{}), asking: 1}
-	// The first caller may give up before the others, so its context does not end the look-up.
+	// The first caller may give up before the others, so the look-up does not end with its
+	// context.
 	ctx, n.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	c.known[host] = n
-	// This goroutine ends when the resolver answers. leave cancels it when no caller waits any
-	// more.
+	// This goroutine ends when the resolver answers. When no caller waits any more, leave cancels
+	// it.
 	go c.resolve(ctx, n)
 	return n
 }
 
 func (c *names) resolve(ctx context.Context, n *name) {
 	addrs, err := []netip.Addr(nil), errLookupExit
-	defer func() { c.resolved(n, addrs, err, recover()) }() // also if the Network panics or ends the goroutine
+	defer func() { c.resolved(n, addrs, err, recover()) }() // deferred, so that it also runs if the Network panics or ends the goroutine
 	addrs, err = c.network.LookupNetIP(ctx, "ip", n.host)
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A resolver answers look-ups by a function and counts them.
+// A resolver answers look-ups with a function, and counts them.
 type resolver struct {
 	answer func(ctx context.Context, host string) ([]netip.Addr, error)
 
@@ -129,9 +129,9 @@ func TestALookupThatNobodyWaitsForIsCancelled(t *testing.T) {
 	})
 }
 
-// A caller that comes after all others have given up starts a look-up of its own, and does
-// not get the answer of the first one.
-func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
+// If all callers have given up, the next caller starts a new look-up. It does not get the answer
+// of the first one.
+func TestAnAbandonedLookupIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		var contexts []context.Context
@@ -142,7 +142,7 @@ func TestALookupThatGoesOnIsNotWaitedFor(t *testing.T) {
 			first := len(contexts) == 1
 			mu.Unlock()
 			if first {
-				time.Sleep(time.Hour) // ignores ctx
+				time.Sleep(time.Hour) // this resolver ignores ctx
 				return nil, errors.New("late")
 			}
 			return someAddrs, nil

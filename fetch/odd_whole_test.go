@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The record of each answer that this package accepts can be read, because a crawl that is
-// continued reads all records.
+// If this package accepts an answer, the answer can be read from its archive record. A crawl that
+// is continued reads all records.
 func FuzzAnAnswerCanBeReadInItsRecord(f *testing.F) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, answer := range []string{

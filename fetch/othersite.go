@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// rulesTarget may be requested from every site, whether the robots.txt of the site allows it or
-// not (RFC 9309, section 2.2.2).
+// rulesTarget may be requested from every site, even if the site's robots.txt disallows it (RFC
+// 9309, section 2.2.2).
 const rulesTarget = "/robots.txt"
 
 // askOther sends the request a to another site, because the robots.txt of this site redirects
@@ -39,7 +39,7 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec,
 		access, err = other.admits(ctx, hop, a.url, res, &end)
 	}
 	switch {
-	case access == robots.Defer: // also if err is set
+	case access == robots.Defer: // checked first, because err may be set, too
 	case access == robots.Disallow:
 		x, failure = &Exchange{URL: a.url, Status: h.chain.status, Ended: time.Now()}, failRedirect
 	default:
@@ -54,9 +54,9 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec,
 	return x, failure, errors.Join(err, ferr)
 }
 
-// admits returns whether the robots.txt of this site allows a request for u on behalf of
-// another site. hop is the right to one request to this site. If robots.txt has to be fetched
-// first, that request fetches it, and the result is robots.Defer: the other site has to try
+// admits returns whether the robots.txt of this site allows a request for u on behalf of another
+// site. The parameter hop is the right to one request to this site. If robots.txt has to be
+// fetched first, hop is used for that, and the result is robots.Defer: the other site must try
 // again later. If the rules for u cannot be known, the result is robots.Disallow.
 func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) (robots.Access, error) {
 	if err := h.load(); err != nil {
@@ -91,13 +91,12 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	return robots.Defer, nil // the next hop requests u
 }
 
-// busyFor is the time after which a site tries again to get the right to make a request to
-// another site. The right may be refused while that other site has a visit. The first site is
-// not notified when the visit ends, so it has to try again.
+// busyFor is how long a site waits before it tries again to get a turn of another site. It cannot
+// get one while the other site has a visit. It is not notified when the visit ends.
 const busyFor = time.Second
 
-// later handles err, the error of getting the right to another site, as notYet does. It also
-// sets when the turn of this site tries again.
+// later handles err, the error of getting a turn of another site, as notYet does. It also sets
+// when this site tries again.
 func later(err error, res *Result) error {
 	o := &res.Outcome
 	o.Defer = time.Now().Add(busyFor)

@@ -23,8 +23,8 @@ func status(code int, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\n\r\n%s", code, http.StatusText(code), len(body), body)
 }
 
-// journey visits http://a.example/page until it has ended; files are the answers by URL. It
-// returns the requests with their times, and the last result.
+// journey visits http://a.example/page until its entry has ended. The parameter files maps URLs to
+// answers. It returns the requests with their times, and the last result.
 func journey(t *testing.T, files map[string]string, opts frontier.Options, snapshots Snapshots) (asked []string, last Result) {
 	begin := time.Now()
 	var urls []string
@@ -76,8 +76,8 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 	}
 }
 
-// The requests for a robots.txt of a.example that is on b.example, and their times.
-func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
+// The robots.txt of a.example redirects to b.example. The table has the requests and their times.
+func TestRequestsForARobotsRedirectToAnotherSite(t *testing.T) {
 	const a, b, c = "http://a.example/robots.txt", "http://b.example/robots.txt", "http://c.example/robots.txt"
 	rules := status(200, "User-agent: *\nDisallow: /page")
 	for _, tc := range []struct {
@@ -87,7 +87,7 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 		want    string
 		access  robots.Access
 		failure string
-		before  string // the known robots.txt of b.example
+		before  string // a stored robots.txt of b.example
 	}{
 		{
 			name:  "to a robots.txt",
@@ -164,9 +164,8 @@ func TestTheWayOfARobotsRedirectToAnotherSite(t *testing.T) {
 	}
 }
 
-// Only a part of a redirect's body is read; rules are read up to their limit with any 2xx
-// status.
-func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
+// Only a part of a redirect's body is read. Rules are read up to their limit, with any 2xx status.
+func TestTheBodyOfARobotsRedirect(t *testing.T) {
 	body := strings.Repeat("#", 70_000) + "\nUser-agent: *\nDisallow: /\n"
 	for code, want := range map[int]int{299: len(body), 200: len(body), 300: 64 << 10, 302: 64 << 10, 399: 64 << 10, 400: len(body)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -181,7 +180,7 @@ func TestWhatComesWithTheRedirectOfARobotsTxt(t *testing.T) {
 	}
 }
 
-// failing is a store of snapshots that fails to read or to write.
+// failing is a store of snapshots whose reads or writes fail.
 type failing struct {
 	*memorySnapshots
 	site        frontier.Site
@@ -202,7 +201,7 @@ func (f *failing) PutSnapshot(s frontier.Site, snapshot *robots.Snapshot) error 
 	return f.memorySnapshots.PutSnapshot(s, snapshot)
 }
 
-// If rules cannot be stored, no request that depends on them is made.
+// If rules cannot be stored, requests that depend on them are not made.
 func TestErrorsOfTheSnapshotsEndTheVisit(t *testing.T) {
 	broken := errors.New("disk")
 	for name, store := range map[string]*failing{

@@ -10,11 +10,11 @@ import (
 
 // SiteOptions are the settings of one site. The zero value changes nothing.
 type SiteOptions struct {
-	AllowForbidden bool        // like Policy.AllowForbidden, for the site's robots.txt
-	Header         http.Header // further header fields, which replace fields of the same name in Options.Header; CheckHeader says which are refused
+	AllowForbidden bool        // like Policy.AllowForbidden, for this site's robots.txt
+	Header         http.Header // further header fields; they replace fields with the same name in Options.Header. See CheckHeader
 }
 
-// settings are the policy and the header fields for the requests to a site. They never change.
+// settings are the policy and the header fields for the requests to a site. They are immutable.
 type settings struct {
 	policy      robots.Policy
 	page, rules http.Header
@@ -42,8 +42,8 @@ func (f *Fetcher) settingsOf(site frontier.Site) (*settings, error) {
 	return &s, nil
 }
 
-// headers returns the headers of requests for pages and for robots.txt, with the fields in
-// further. Later fields replace earlier ones of the same name. An Accept field in further is
+// headers returns the headers of requests for pages and for robots.txt, including the fields in
+// further. Later fields replace earlier ones with the same name. An Accept field in further is
 // used for pages only.
 func (f *Fetcher) headers(further ...http.Header) (page, rules http.Header) {
 	page, rules = f.plainHeader.Clone(), f.plainHeader.Clone()

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// only has options for one site, and counts its calls.
+// only returns an Options.Site that sets the options of one site, and counts its calls.
 func only(site frontier.Site, o SiteOptions, n *int) func(frontier.Site) (SiteOptions, error) {
 	return func(s frontier.Site) (SiteOptions, error) {
 		*n++
@@ -24,8 +24,8 @@ func only(site frontier.Site, o SiteOptions, n *int) func(frontier.Site) (SiteOp
 	}
 }
 
-// If the robots.txt of a site is forbidden, it allows all pages only if the site has that
-// option. The same is true for a robots.txt that another run has fetched.
+// A forbidden robots.txt allows all pages only if the site has the option AllowForbidden. This is
+// also true for a robots.txt that another run has fetched.
 func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 	forbidden := func() *wire {
 		return &wire{serve: answers(func(r *request, n int) string {
@@ -61,8 +61,8 @@ func TestAForbiddenRobotsTxtPermitsOnOneSiteAlone(t *testing.T) {
 	}
 }
 
-// The header fields of a site are sent to it, for robots.txt, too, and to no other site, not
-// even to the target of its robots.txt.
+// The header fields of a site are sent only to this site, also for its robots.txt. They are not
+// sent to the target of a robots.txt redirect.
 func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -91,9 +91,9 @@ func TestTheFieldsOfASiteGoToItAlone(t *testing.T) {
 	})
 }
 
-// An error of Options.Site is returned before any request to that site. The site may be that of
-// the turn, or the target of a robots.txt. A refused field is such an error.
-func TestWhatCannotBeKnownOfASiteIsAnError(t *testing.T) {
+// An error of Options.Site is returned before any request to that site. The site may be the site
+// of the turn, or the target of a robots.txt redirect. A refused field is such an error.
+func TestErrorsOfOptionsSite(t *testing.T) {
 	bug := errors.New("a bug")
 	for name, say := range map[string]func() (SiteOptions, error){
 		"an error":           func() (SiteOptions, error) { return SiteOptions{AllowForbidden: true}, bug },

@@ -94,7 +94,7 @@ func proxyPort(u *url.URL) uint16 {
 	case "http":
 		return 80
 	}
-	return 1080 // RFC 1928, section 3
+	return 1080 // the port of SOCKS (RFC 1928, section 3)
 }
 
 // proxyName returns u without user and password.
@@ -105,8 +105,8 @@ func proxyName(u *url.URL) string {
 // A proxyError says that there is no connection through a proxy, or that the proxy could not
 // reach the site. These two failures cannot be distinguished reliably.
 type proxyError struct {
-	Proxy  string // without user and password
-	Status int    // of the proxy's answer; 0 if there was none
+	Proxy  string // URL of the proxy, without user and password
+	Status int    // status of the proxy's answer; 0 if there was none
 	Err    error
 }
 
@@ -151,9 +151,9 @@ func (f *Fetcher) proxyFor(site frontier.Site) (*url.URL, error) {
 	return u, nil
 }
 
-// throughProxy returns the addresses of u, the proxy of a site. The user has named the proxy,
-// so it may have any address. Only the proxy knows the address of the site, so the site counts
-// as public. If the URL of the site itself contains an address, it is checked here.
+// throughProxy returns the addresses of u, the proxy of a site. The proxy may have any address,
+// because the user has chosen it. Only the proxy knows the address of the site, so the site counts
+// as public. If the URL of the site contains an address, throughProxy checks that address.
 func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.URL) ([]endpoint, error) {
 	if host := site.Host(); !f.opts.AllowPrivate {
 		a, err := netip.ParseAddr(host)
@@ -172,8 +172,8 @@ func (f *Fetcher) throughProxy(ctx context.Context, site frontier.Site, u *url.U
 	return eps, nil
 }
 
-// dialProxy opens a connection that leads to the site through the proxy. The connection is a
-// tunnel, or, for requests without TLS, the connection to a proxy that forwards the requests.
+// dialProxy opens a connection to the site through the proxy. The connection is a tunnel, or, for
+// requests without TLS, the connection to a proxy that forwards the requests.
 func (d *dialing) dialProxy(ctx context.Context) (net.Conn, error) {
 	u := d.to.proxy
 	c, err := d.connectProxy(ctx, u)
@@ -226,7 +226,7 @@ func (d *dialing) tunnel(ctx context.Context, c net.Conn, u *url.URL) error {
 	}
 	in := bufio.NewReader(io.LimitReader(c, maxHeaderBytes))
 	resp, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
-	for err == nil && resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols { // interim answers (RFC 9110, section 15.2)
+	for err == nil && resp.StatusCode/100 == 1 && resp.StatusCode != http.StatusSwitchingProtocols { // skip interim answers (RFC 9110, section 15.2)
 		resp, err = http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
 	}
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// certified returns a TLS configuration for example.com, and the pool that verifies it.
+// certified returns a TLS configuration for example.com, and the certificates that verify it.
 func certified(t testing.TB) (*tls.Config, *x509.CertPool) {
 	server := httptest.NewUnstartedServer(nil)
 	server.StartTLS()
@@ -79,7 +79,7 @@ func TestAProxyForwardsWhatHasNoTLS(t *testing.T) {
 	})
 }
 
-// site serves one TLS connection as example.com.
+// site serves one TLS connection in the role of example.com.
 func site(c net.Conn, config *tls.Config, got *[]*request) {
 	answers(func(r *request, n int) string {
 		*got = append(*got, r)
@@ -92,7 +92,7 @@ func site(c net.Conn, config *tls.Config, got *[]*request) {
 
 func TestTunnels(t *testing.T) {
 	config, pool := certified(t)
-	// answer answers CONNECT, after the given text, and returns the request.
+	// answer reads a CONNECT request, and answers it after the bytes in before.
 	answer := func(c net.Conn, asked *string, before string) bool {
 		r, err := http.ReadRequest(bufio.NewReader(c))
 		if err != nil {
@@ -103,11 +103,11 @@ func TestTunnels(t *testing.T) {
 		return err == nil
 	}
 	connect := func(c net.Conn, asked *string) bool { return answer(c, asked, "") }
-	// interim is connect with interim answers before the answer.
+	// interim is a proxy that sends interim answers before its answer.
 	interim := func(c net.Conn, asked *string) bool {
 		return answer(c, asked, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nX: y\r\n\r\n")
 	}
-	// socks answers RFC 1928 with user and password.
+	// socks is a SOCKS5 proxy (RFC 1928) that requires user and password.
 	socks := func(c net.Conn, asked *string) bool {
 		read := func(n int) []byte {
 			b := make([]byte, n)
@@ -318,11 +318,11 @@ func TestWhatGoesAroundTheProxy(t *testing.T) {
 	})
 }
 
-// The environment is used if it is valid, and is an error otherwise.
+// Valid proxies of the environment are used. Invalid ones are an error.
 func TestTheProxyOfTheEnvironment(t *testing.T) {
 	for _, tc := range []struct {
 		plain, secure, no string
-		want              string // the proxies of http and https, or the error
+		want              string // the proxies for http and https, or the error
 	}{
 		{"http://p:1", "", "", "http://p:1 <nil>"},
 		{"", "https://p:2", "", "<nil> https://p:2"},
@@ -351,9 +351,8 @@ func TestTheProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// An invalid proxy is not dialled. The connection to an https proxy that does not speak TLS is
-// closed.
-func TestProxiesThatAreNone(t *testing.T) {
+// An invalid proxy is not dialled. If an https proxy does not speak TLS, the connection is closed.
+func TestInvalidProxies(t *testing.T) {
 	for raw, dialled := range map[string]int{"ftp://p": 0, "http://p:0": 0, "http://p/x": 0, "https://p": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			ended := false

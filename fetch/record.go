@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// readHead parses as much as possible of a head, which may be malformed. It returns the status,
-// or 0 if there is no status line, and the fields that are complete lines with a name.
+// readHead parses a head that may be malformed. It returns the status, or 0 if there is no status
+// line, and all fields that are complete lines with a name.
 func readHead(head []byte) (int, http.Header) {
 	header := http.Header{}
 	status := 0
@@ -35,7 +35,7 @@ func readHead(head []byte) (int, http.Header) {
 	return status, header
 }
 
-// withoutField returns head without the fields of that name.
+// withoutField returns head without the fields that have this name.
 func withoutField(head []byte, name string) []byte {
 	var kept []byte
 	for line := range bytes.Lines(head) {
@@ -58,7 +58,7 @@ func withoutCredentials(h http.Header) http.Header {
 	return h
 }
 
-// requestHead returns the head of a request in the form of HTTP/1.1, for protocols that have
+// requestHead returns the head of a request in the form of HTTP/1.1. It is used for protocols with
 // another form on the wire. The fields are in the order of their names.
 func requestHead(req *http.Request, target string) []byte {
 	return appendHeader([]byte(req.Method+" "+target+" HTTP/1.1\r\nHost: "+req.Host+"\r\n"), withoutCredentials(req.Header))

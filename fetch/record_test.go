@@ -43,7 +43,7 @@ func TestHeadsAreKeptAsTheyWereOnTheWire(t *testing.T) {
 	}
 }
 
-// The head of an answer does not affect that of the next, with reads of any size.
+// The head of an answer does not affect the head of the next one, for reads of any size.
 func TestHeadsThatComeInPortions(t *testing.T) {
 	heads := []string{
 		"HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 300) + "\r\nContent-Length: 5\r\n\r\n",
@@ -62,7 +62,7 @@ func TestHeadsThatComeInPortions(t *testing.T) {
 					answer = heads[0] + "hello"
 				}
 				for size := n%3 + 1; answer != ""; answer = answer[min(size, len(answer)):] {
-					if n == 1 || n == 3 { // at once
+					if n == 1 || n == 3 { // send the whole answer in one write
 						size = len(answer)
 					}
 					io.WriteString(c, answer[:min(size, len(answer))])

@@ -71,8 +71,8 @@ func TestWhatAnAnswerAsksForCountsBeforeWhatBreaksBehindIt(t *testing.T) {
 	}
 }
 
-// A request that the server did not process does not count as a try, but is not repeated
-// without limit on new connections.
+// A request that the server did not process does not count as a try. On new connections it is not
+// repeated without limit.
 func TestAServerThatRefusesEachStream(t *testing.T) {
 	config, pool := certified(t)
 	synctest.Test(t, func(t *testing.T) {

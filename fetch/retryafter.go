@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// Limits of Retry-After.
+// Limits of Retry-After fields.
 const (
 	maxRetryAfter  = 29 * 365 * 24 * time.Hour
-	maxRetryValue  = 1 << 10 // number of bytes of a field that are read
+	maxRetryValue  = 1 << 10 // bytes of the field after these are ignored
 	latestTimeZone = 12 * time.Hour
 )
 
@@ -25,7 +25,7 @@ func ParseRetryAfter(value string, now time.Time) time.Time {
 	rest := value[:min(len(value), maxRetryValue)]
 	for rest != "" {
 		item, after, _ := strings.Cut(rest, ",")
-		rest = after // the comma may also be the one after a weekday
+		rest = after // this comma may be the one after a weekday, so try the rest, too
 		item, _, _ = strings.Cut(item, ";")
 		item = strings.Trim(item, " \t\"'")
 		t, ok := parseDate(item)
@@ -51,7 +51,8 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// units are the units that may follow a number. A number without a unit counts seconds.
+// units maps the units that may follow a number to their lengths. A number without a unit counts
+// seconds.
 var units = map[string]time.Duration{
 	"": time.Second, "s": time.Second, "sec": time.Second, "secs": time.Second, "second": time.Second, "seconds": time.Second,
 	"ms": time.Millisecond, "millisecond": time.Millisecond, "milliseconds": time.Millisecond,
@@ -81,14 +82,14 @@ func parseDelay(s string) (time.Duration, bool) {
 	return time.Duration(min(n, float64(maxRetryAfter/unit)) * float64(unit)), true
 }
 
-// dateForms are the forms of dates, without the weekday and the name of a time zone.
+// dateForms are the accepted forms of dates, without the weekday and the time zone.
 var dateForms = []string{
 	"2 Jan 2006 15:04:05", "2-Jan-2006 15:04:05", "2-Jan-06 15:04:05", "2 Jan 06 15:04:05", "2 January 2006 15:04:05",
 	"Jan _2 15:04:05 2006", "2 Jan 2006 15:04", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 }
 
-// zones are the names of time zones that have only one meaning, each with its hours from UTC.
-// They come from RFC 5322, section 4.3, and from zones that servers often use.
+// zones maps names of time zones to their hours from UTC. It has only names with one meaning:
+// those of RFC 5322, section 4.3, and others that servers often use.
 var zones = map[string]time.Duration{
 	"GMT": 0, "UTC": 0, "UT": 0, "Z": 0, "WET": 0, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
 	"CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "WEST": 1, "MSK": 3, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13,
@@ -111,7 +112,7 @@ func parseDate(s string) (time.Time, bool) {
 		}
 	}
 	end := strings.LastIndexFunc(s, func(r rune) bool { return !unicode.IsLetter(r) }) + 1
-	west := latestTimeZone // for an unknown zone, the zone with the latest time
+	west := latestTimeZone // an unknown zone counts as the zone that gives the latest time
 	if hours, known := zones[strings.ToUpper(s[end:])]; known {
 		west = -hours * time.Hour
 	}

@@ -13,7 +13,7 @@ func TestTheZonesOfRetryAfter(t *testing.T) {
 		"GMT": "+0000", "UTC": "+0000", "UT": "+0000", "Z": "+0000", "WET": "+0000", "EST": "-0500", "EDT": "-0400", "CDT": "-0500",
 		"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700", "CET": "+0100", "CEST": "+0200", "EET": "+0200", "EEST": "+0300",
 		"WEST": "+0100", "MSK": "+0300", "JST": "+0900", "KST": "+0900", "AEST": "+1000", "AEDT": "+1100", "NZST": "+1200", "NZDT": "+1300",
-		"CST": "-1200", // of Chicago or of Shanghai
+		"CST": "-1200", // may mean the time of Chicago or of Shanghai
 	}
 	for name, offset := range names {
 		named, numbered := ParseRetryAfter("Wed, 02 Jan 2030 03:04:05 "+name, now), ParseRetryAfter("Wed, 02 Jan 2030 03:04:05 "+offset, now)
@@ -34,7 +34,7 @@ func TestTheUnitsAndFormsOfRetryAfter(t *testing.T) {
 		time.Millisecond: "ms millisecond milliseconds", time.Second: "s sec secs second seconds", time.Minute: "m min mins minute minutes",
 		time.Hour: "h hr hrs hour hours", 24 * time.Hour: "d day days",
 	}
-	seen := 1 // seconds without a unit
+	seen := 1 // the empty unit counts, which forms does not have
 	for unit, all := range forms {
 		for name := range strings.FieldsSeq(all) {
 			seen++
@@ -58,7 +58,7 @@ func TestTheUnitsAndFormsOfRetryAfter(t *testing.T) {
 			t.Errorf("%q is %v, want %v", value, got, want)
 		}
 	}
-	// The field is read up to this length.
+	// Only the first bytes of a field are read.
 	for blanks, want := range map[int]time.Duration{1021: 77 * time.Second, 1022: 77 * time.Second, 1023: 7 * time.Second} {
 		if got := ParseRetryAfter(strings.Repeat(" ", blanks)+"77", now).Sub(now); got != want {
 			t.Errorf("after %d blanks: %v, want %v", blanks, got, want)

@@ -23,7 +23,7 @@ import (
 // reading its end returns an error. The errors are those of Get.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
-		defer req.Body.Close() // as http.RoundTripper demands
+		defer req.Body.Close() // http.RoundTripper demands it
 	}
 	switch {
 	case req.URL == nil:
@@ -44,7 +44,7 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := req.Header.Clone() // the request may go on after RoundTrip has returned
+	own := req.Header.Clone() // a copy, because the request may continue after RoundTrip has returned
 	resp, err := c.do(req.Context(), u, req.Method == http.MethodHead, func(usual http.Header) http.Header { return withFields(usual, own) })
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (r *Response) response(req *http.Request) *http.Response {
 	return resp
 }
 
-// A cutBody is read after the last byte of a body that is not complete. It returns an error.
+// A cutBody is read after the last byte of an incomplete body. It returns an error.
 type cutBody struct{ x *Exchange }
 
 func (c *cutBody) Read([]byte) (int, error) {

@@ -10,18 +10,18 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Failures of a request for robots.txt in Snapshot.Failure that are not a Stage.
+// Values of Snapshot.Failure for a robots.txt that are not the name of a Stage.
 const (
 	failRedirect = "redirect" // too many redirects, a loop, an invalid target, or a target that must not be requested
 )
 
 // A chain has the redirects so far of a robots.txt or a tdmrep.json that is being fetched. It
-// lasts for several turns, because every request needs its own turn, from Next or Hop.
+// lasts for several turns, because every request needs a turn of its own, from Next or Hop.
 type chain struct {
 	at     frontier.URL // the next URL to request
 	seen   map[string]bool
-	plain  bool // a refused request was repeated with plain header fields
-	status int  // of the last redirect
+	plain  bool // the request was refused, and was repeated with plain header fields
+	status int  // status of the last redirect
 }
 
 func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]bool{at.Key(): true}} }
@@ -30,9 +30,9 @@ func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]b
 type purpose struct {
 	url frontier.URL // the URL that needs a verdict
 
-	// forOther says that another site needs the verdict, for example because the robots.txt of
-	// that site redirects to url. Redirects to further sites are then not followed, because
-	// chains that wait for other chains could wait for each other.
+	// forOther says that the verdict is for another site, for example because the robots.txt of
+	// that site redirects to url. Redirects to further sites are then not followed: chains that
+	// wait for other chains could wait for each other.
 	forOther bool
 }
 
@@ -40,7 +40,7 @@ type purpose struct {
 // of the turn again.
 func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Result, error) {
 	if h.chain == nil {
-		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // cannot fail, because a site is the beginning of a URL
+		at, _ := frontier.ParseURL(string(h.site) + rulesTarget) // no error: a site is the beginning of a URL
 		h.chain = newChain(at)
 	}
 	res := Result{Snapshot: h.snapshot, Outcome: frontier.Outcome{Again: true}}
@@ -79,8 +79,8 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 }
 
 // askRules requests the next URL of the chain, either with turn itself, or with a turn from
-// Turn.Hop for another site. x is nil if the right to that site was not available. If failure
-// says that the URL must not be requested, no request was made, and x only names the URL.
+// Turn.Hop for another site. x is nil if no turn of that site was available. If failure is not
+// empty, the URL must not be requested: no request was made, and only the URL of x is set.
 func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (x *Exchange, failure string, err error) {
 	if why, err := h.fetcher.optedOut(h.chain.at); why != "" || err != nil {
 		return &Exchange{URL: h.chain.at, Status: h.chain.status, Ended: time.Now()}, failRedirect, err
@@ -97,8 +97,8 @@ func (h *host) askRules(ctx context.Context, turn *frontier.Turn, res *Result) (
 	return x, "", nil
 }
 
-// follow moves the chain to the next request after the answer x. again is false if there is no
-// next request. failure then says why the chain ends without an answer, or is empty if x is the
+// follow moves the chain to the next request after the answer x. If again is false, there is no
+// next request. Then failure says why the chain ends without an answer. It is empty if x is the
 // answer for robots.txt.
 func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	if x.Err != nil {
@@ -115,12 +115,12 @@ func (c *chain) follow(x *Exchange) (failure string, again bool) {
 	return c.move(x, frontier.MaxRedirects)
 }
 
-// move does the part of follow that concerns redirects. most is the largest number of redirects
-// in a row.
+// move does the part of follow that concerns redirects. most is the largest number of redirects in
+// a row.
 func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	switch x.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-	case http.StatusMultipleChoices: // a redirect if it names a choice (RFC 9110, section 15.4.1)
+	case http.StatusMultipleChoices: // a redirect only if it has a Location (RFC 9110, section 15.4.1)
 		if x.Header.Get("Location") == "" {
 			return "", false
 		}
@@ -133,8 +133,8 @@ func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	case location == "" || err != nil || c.seen[next.Key()] || len(c.seen) > most:
 		return failRedirect, false
 	case next.Site().Scheme() == "ftp" && c.at.Site().Scheme() != "ftp":
-		// A web site has no reason to redirect to ftp, and an FTP client would connect to the
-		// host that the redirect names.
+		// A web site has no reason to redirect to ftp. An FTP client would connect to the host in
+		// the redirect.
 		return failRedirect, false
 	}
 	c.at, c.status = next, x.Status
@@ -142,8 +142,7 @@ func (c *chain) move(x *Exchange, most int) (failure string, again bool) {
 	return "", true
 }
 
-// conclude stores the last answer of the chain as a snapshot, and takes the verdict on u from
-// the snapshot.
+// conclude stores the last answer of the chain as a snapshot, and takes the verdict on u from it.
 func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result) error {
 	at, _ := robots.Locate(string(h.site) + rulesTarget)
 	s := &robots.Snapshot{
@@ -179,9 +178,9 @@ func (h *host) conclude(x *Exchange, failure string, u frontier.URL, res *Result
 	return nil
 }
 
-// rulesHeader returns the header of a request for robots.txt. asked has the settings of the
-// site that gets the request. The request is conditional (RFC 9110, section 13.1) if the stored
-// copy came from the same URL.
+// rulesHeader returns the header of a request for robots.txt. The parameter asked has the settings
+// of the site that gets the request. The request is conditional (RFC 9110, section 13.1) if the
+// stored copy came from the same URL.
 func (h *host) rulesHeader(asked *settings) http.Header {
 	if h.chain.plain {
 		return h.fetcher.plainHeader

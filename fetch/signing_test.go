@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A request that a server did not process, because it has closed the connection, is made again
-// with a new signature. The header that the requests to a site share never has a signature.
+// If a server closes a connection before it processes a request, the request is made again with a
+// new signature. The shared header of a site never gets a signature.
 func TestARepeatedRequestIsSignedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var inputs []string
@@ -43,8 +43,8 @@ func TestARepeatedRequestIsSignedAgain(t *testing.T) {
 	})
 }
 
-// The time of a signature is that of its request. Exchanges do not tell the credentials of a site,
-// whether or not requests are signed.
+// The time of a signature is the time of its request. An Exchange does not contain the credentials
+// of a site, with and without signatures.
 func TestASignatureIsMadeForOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))

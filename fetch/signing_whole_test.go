@@ -24,8 +24,8 @@ const directory = "https://example.org/.well-known/http-message-signatures-direc
 
 var signatureInput = regexp.MustCompile(`^sig1=(\("@authority" "signature-agent";key="sig1"\);created=(\d+);keyid="[\w-]{43}";alg="ed25519";expires=(\d+);nonce="([^"]{88})";tag="web-bot-auth")$`)
 
-// verify returns why the signature of a request is not valid for its authority and the time at
-// which it came, or nil. It also returns the nonce.
+// verify returns nil if the signature of a request is valid for its authority and for the time at
+// which it came. Otherwise it returns the reason. It also returns the nonce.
 func verify(r crawltest.Request, authority string, key ed25519.PublicKey) (nonce string, err error) {
 	m := signatureInput.FindStringSubmatch(r.Header.Get("Signature-Input"))
 	if m == nil {
@@ -48,9 +48,9 @@ func verify(r crawltest.Request, authority string, key ed25519.PublicKey) (nonce
 	return m[4], nil
 }
 
-// Each request has a signature of its own for its own authority: for robots.txt and its redirect
-// to another site, for tdmrep.json, for a page, for a redirect to another site over HTTP/2, and
-// for a second try an hour later.
+// Each request has its own signature for its own authority. The requests are for robots.txt and
+// its redirect to another site, for tdmrep.json, for a page, for a redirect to another site over
+// HTTP/2, and for a second try an hour later.
 func TestEachRequestIsSignedForItsOwnAuthority(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestEachRequestIsSignedForItsOwnAuthority(t *testing.T) {
 		if x := get(t, c, "http://a.example/flaky"); x.Status != http.StatusServiceUnavailable {
 			t.Error(x.Status)
 		}
-		time.Sleep(time.Hour) // longer than connections are kept, and signatures are valid
+		time.Sleep(time.Hour) // longer than a connection is kept and a signature is valid
 		if x := get(t, c, "http://a.example/flaky"); string(x.Body) != "at last" {
 			t.Error(x.Status)
 		}
@@ -107,8 +107,8 @@ func TestRequestsAreOnlySignedOnDemand(t *testing.T) {
 	})
 }
 
-// A Signature that the caller of RoundTrip sets is replaced, because a request has one signature
-// for its label.
+// If the caller of RoundTrip sets a Signature, it is replaced, because a request has one signature
+// for each label.
 func TestRoundTripSignsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,14 +8,14 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// memorySnapshots stores the snapshots that were used last, up to a number of bytes. If the
-// snapshot of a site is missing, its robots.txt is requested again.
+// memorySnapshots keeps the most recently used snapshots, up to a number of bytes. A robots.txt
+// whose snapshot was dropped is requested again.
 type memorySnapshots struct {
 	mu    sync.Mutex // guards the fields below, which the visits of all sites share
 	most  int
-	bytes int // of all bodies, plus snapshotSize for each snapshot
+	bytes int // sum of all bodies in bytes, plus snapshotSize for each snapshot
 	order *list.List
-	all   map[string]*list.Element // of *memorySnapshot, by site or by key of a license
+	all   map[string]*list.Element // elements are *memorySnapshot; the key is a site or the key of a license
 }
 
 type memorySnapshot struct {
@@ -24,10 +24,10 @@ type memorySnapshot struct {
 	snapshot *robots.Snapshot
 }
 
-const snapshotSize = 1 << 10 // bytes of a snapshot without its body, roughly
+const snapshotSize = 1 << 10 // rough size of a snapshot without its body, in bytes
 
-// newMemorySnapshots returns an empty store. most is the largest number of bytes that the store
-// keeps.
+// newMemorySnapshots returns an empty store. The parameter most is the largest number of bytes that
+// it keeps.
 func newMemorySnapshots(most int) *memorySnapshots {
 	return &memorySnapshots{most: most, order: list.New(), all: map[string]*list.Element{}}
 }
@@ -56,7 +56,7 @@ func (r *memorySnapshots) put(key string, s *robots.Snapshot) {
 	}
 }
 
-// remove removes a snapshot. The caller holds mu.
+// remove removes a snapshot. The caller must hold mu.
 func (r *memorySnapshots) remove(e *list.Element) {
 	old := r.order.Remove(e).(*memorySnapshot)
 	delete(r.all, old.key)

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// brokenBodies are the bytes after the status line of an answer with a broken body: its last
-// fields, and the body. With open the connection stays open.
+// brokenBodies are answers with a broken body, without their status lines. If open is true, the
+// connection stays open after the answer.
 var brokenBodies = []struct {
 	name, rest string
 	open       bool
@@ -32,7 +32,7 @@ var brokenBodies = []struct {
 	{"chunks that stop", "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", true, "time"},
 }
 
-// answersOnce answers target with a status and a broken body, and all else with 404.
+// answersOnce answers target with a status and a broken body, and everything else with 404.
 func answersOnce(target, head, rest string, open bool) func(net.Conn, int) {
 	return func(c net.Conn, n int) {
 		answers(func(r *request, n int) string {
@@ -76,8 +76,8 @@ func TestTheStatusOfAPageCountsBeforeItsBody(t *testing.T) {
 	}
 }
 
-// With 3xx and 4xx, robots.txt means the same without its body (RFC 9309, sections 2.3.1.2
-// and 2.3.1.3). A 5xx closes the site, and so does a 200 with a broken body.
+// With a status 3xx or 4xx, robots.txt means the same without its body (RFC 9309, sections 2.3.1.2
+// and 2.3.1.3). After a 5xx, or a 200 with a broken body, no page of the site is requested.
 func TestTheStatusOfRobotsTxtCountsBeforeItsBody(t *testing.T) {
 	for status, want := range map[int]robots.Access{200: robots.Defer, 302: robots.Allow, 404: robots.Allow, 410: robots.Allow, 403: robots.Disallow, 500: robots.Defer, 503: robots.Defer} {
 		for _, b := range brokenBodies {
@@ -107,8 +107,8 @@ func TestTheStatusOfRobotsTxtCountsBeforeItsBody(t *testing.T) {
 	}
 }
 
-// A page that breaks off is requested three times. The part received at the last try is the
-// page, if there is any.
+// A page that breaks off is requested three times. If the last try received a part, this part is
+// the page.
 func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 	for _, b := range brokenBodies {
 		synctest.Test(t, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestTheLastTryOfAPageIsTakenAsFarAsItCame(t *testing.T) {
 	}
 }
 
-// A body that is not needed has limits of time and bytes. But a 3xx without a target has a body
-// that is read like that of a page.
+// A body that is not needed is limited in time and bytes. If a 3xx answer has no target, its body
+// is read like that of a page.
 func TestHowMuchIsReadOfABodyThatIsNotNeeded(t *testing.T) {
 	for _, tc := range []struct {
 		target, head string
@@ -165,8 +165,8 @@ func TestHowMuchIsReadOfABodyThatIsNotNeeded(t *testing.T) {
 	}
 }
 
-// A page that broke off may be as short as a challenge page. Its header may say that it is
-// one.
+// A page that broke off may be as short as a challenge page. Only its header can identify it as a
+// challenge.
 func TestAPageThatBreaksOffIsAChallengeByItsHeaderAlone(t *testing.T) {
 	const rest = "Content-Type: text/html\r\nContent-Length: 5000\r\n\r\nIncapsula incident ID"
 	for field, want := range map[string]Stage{"": StageTruncated, "Cf-Mitigated: challenge\r\n": StageChallenge} {
@@ -179,7 +179,7 @@ func TestAPageThatBreaksOffIsAChallengeByItsHeaderAlone(t *testing.T) {
 	}
 }
 
-// The same over HTTP/2.
+// Over HTTP/2, too, the status of an answer counts before its body.
 func TestTheStatusOfAnHTTP2AnswerCountsBeforeItsBody(t *testing.T) {
 	config, pool := certified(t)
 	for _, status := range []string{"302", "404", "410"} {

@@ -8,21 +8,21 @@ import (
 	"net/http"
 )
 
-// ErrStored is wrapped by an error of Stored if the stored answer cannot be read. The page then
-// has to be fetched once more, without Validators.
+// ErrStored is wrapped by an error of Stored if the stored answer cannot be read. The page must
+// then be fetched again, without Validators.
 var ErrStored = errors.New("fetch: the copy of a page cannot be read")
 
-// Stored returns the stored page that x, an answer with status 304, confirms. kept is the
-// stored answer: its header must be up to date, and its body must be as the server sent it.
-// Stored reads the body to its end, decodes it, and cuts it at Options.MaxSize like the body of
-// any answer. x has no body of its own, so the memory of the stored body counts in
-// Options.BodyBudget until x is released. The caller must close the body of kept.
+// Stored returns the stored page that x, an answer with status 304, confirms. The parameter kept
+// is the stored answer: its header must be up to date, and its body must have its content coding.
 //
-// The error wraps ErrStored, or is the error of ctx or of a temporary file.
+// Stored reads the body to its end, decodes it, and cuts it at Options.MaxSize like the body of
+// any answer. The memory of the stored body counts in Options.BodyBudget until x is released. The
+// caller must close the body of kept. The error wraps ErrStored, or is the error of ctx or of a
+// temporary file.
 func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) (*Exchange, error) {
 	b, err := f.readBody(kept, f.bodies, f.opts.MaxSize, f.opts.Lend, func(int) {})
 	if err == nil && !b.cut {
-		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // the stored body may be checked against its checksum only at its end
+		err = readOut(kept.Body, mostCoded(f.opts.MaxSize)) // read to the end, because only there the body may be checked against its checksum
 	}
 	if err == nil {
 		err = b.settle(ctx, f)
@@ -45,7 +45,8 @@ func (f *Fetcher) Stored(ctx context.Context, x *Exchange, kept *http.Response) 
 	return &stored, nil
 }
 
-// readOut reads and drops the rest of a body. It fails if that rest is longer than most bytes.
+// readOut reads and drops the rest of a body. It fails if the rest has more
+// bytes than the parameter most.
 func readOut(r io.Reader, most int64) error {
 	n, err := io.Copy(io.Discard, io.LimitReader(r, most+1))
 	if err == nil && n > most {
@@ -54,8 +55,8 @@ func readOut(r io.Reader, most int64) error {
 	return err
 }
 
-// Conditional reports whether the request of x asked the server to send the page only if the
-// page has changed (RFC 9110, section 13.1).
+// Conditional reports whether x was a conditional request: the server should send the page only if
+// it has changed (RFC 9110, section 13.1).
 func (x *Exchange) Conditional() bool {
 	return x.RequestHeader.Get("If-None-Match") != "" || x.RequestHeader.Get("If-Modified-Since") != ""
 }

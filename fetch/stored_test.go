@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// keptAnswer returns an answer from an archive, with a body as it was sent.
+// keptAnswer returns a stored answer whose body has a content coding.
 func keptAnswer(coding string, body io.Reader) *http.Response {
 	h := http.Header{"Content-Type": {"text/html"}}
 	if coding != "" {
@@ -24,12 +24,12 @@ func keptAnswer(coding string, body io.Reader) *http.Response {
 	return &http.Response{StatusCode: 200, Header: h, Body: io.NopCloser(body), ContentLength: -1, ProtoMajor: 1}
 }
 
-// A failing body fails instead of ending.
+// A failing reader returns an error in place of io.EOF.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// The kept answer for a 304 is read like any other: decoded, cut, within the budget; the
+// The stored answer for a 304 is read like any other: decoded, cut, and within the budget. The
 // exchange does not change.
 func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", 32<<10)
@@ -60,7 +60,7 @@ func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 3 { // memory that is not released would be missing
+			for range 3 { // repeated, because memory that is not released would be missing in a later round
 				x := &fetch.Exchange{Status: 304, Header: http.Header{"Etag": {"x"}}}
 				kept := *c.kept
 				if s, ok := readAgain(c.kept); ok {
@@ -89,7 +89,8 @@ func TestAKeptAnswerIsReadAsAnyOther(t *testing.T) {
 	}
 }
 
-// readAgain returns a body that can be read more than once, if it is one of a test's bytes.
+// readAgain returns the body of r as a reader that starts again. It returns false if the body is
+// not made from bytes of a test.
 func readAgain(r *http.Response) (io.ReadCloser, bool) {
 	b, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -108,8 +109,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A record may decode to more than the limit of a body: the bytes after the end of the coding
-// are read up to that limit.
+// A stored answer may decode to more than the limit of a body. The bytes after the end of the
+// coding are read up to the same limit.
 func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", Bodies: fetch.Bodies{MaxSize: 64 << 10, TempDir: t.TempDir()}})
 	if err != nil {
@@ -136,7 +137,7 @@ func TestAKeptAnswerWithoutAnEndIsGivenUp(t *testing.T) {
 	}
 }
 
-// The end of the run is not an error of the copy.
+// If the run ends, the error does not wrap ErrStored.
 func TestAnEndIsNoDamageOfAKeptAnswer(t *testing.T) {
 	f, err := fetch.New(fetch.Options{Policy: robots.Policy{Token: "testbot"}, UserAgent: "testbot", Bodies: fetch.Bodies{TempDir: t.TempDir()}})
 	if err != nil {
@@ -150,7 +151,7 @@ func TestAnEndIsNoDamageOfAKeptAnswer(t *testing.T) {
 	}
 }
 
-// A request is conditional if its header says so.
+// Conditional reports whether the request header has a condition.
 func TestARequestWithAConditionSaysSo(t *testing.T) {
 	for field, want := range map[string]bool{"If-None-Match": true, "If-Modified-Since": true, "Accept": false} {
 		x := &fetch.Exchange{RequestHeader: http.Header{field: {"x"}}}

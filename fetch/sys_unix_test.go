@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 )
 
-// An exhausted network is that of a machine with too many open files.
+// An exhausted Network fails as on a machine with too many open files.
 type exhausted struct {
 	*wire
 	err syscall.Errno

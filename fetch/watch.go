@@ -14,29 +14,29 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// totalTimeouts is how many time-outs of a phase a whole exchange may take. Even an exchange
-// with a server that sends a byte from time to time must end.
+// totalTimeouts is how long a whole exchange may take, as a multiple of the time-out of a phase.
+// It ends an exchange with a server that sends a byte from time to time.
 const totalTimeouts = 4
 
-// A watch ends an exchange if its current phase, or the whole exchange, takes too long. It
-// belongs to the goroutine of the exchange.
+// A watch ends an exchange if its current phase, or the whole exchange, takes too long. It belongs
+// to the goroutine of the exchange.
 //
 // On a connection with deadlines, the watch sets the deadlines, and needs no timer. Code that
-// needs a context gets one from the method context. That context has a timer for the end of the
-// phase or of the exchange, whichever is earlier.
+// needs a context calls the method context. This context has a timer for the end of the phase or
+// of the exchange, the earlier of the two.
 type watch struct {
 	parent  context.Context
 	timeout time.Duration
 	at      phase
-	until   time.Time // end of the phase
-	ends    time.Time // end of the exchange
+	until   time.Time // when the current phase must end
+	ends    time.Time // when the exchange must end
 	paused  time.Time
-	cause   error // errPhase or errTotal, after a deadline was missed
+	cause   error // errPhase or errTotal after a missed deadline; otherwise nil
 
-	ctx    context.Context // nil: the method context was not called yet
+	ctx    context.Context // the result of the method context; nil before its first call
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // nil if ctx is nil, or if deadlines are used in its place
-	last   atomic.Bool // the time in until is the end of the exchange, not of the phase
+	timer  *time.Timer // cancels ctx; nil if ctx is nil, or if deadlines replace the timer
+	last   atomic.Bool // until is the end of the exchange, not of the phase
 }
 
 func newWatch(ctx context.Context, timeout time.Duration) *watch {
@@ -64,7 +64,7 @@ func (w *watch) expire() {
 	}
 }
 
-// enter starts the time-out of the phase p. If p is the current phase, its time-out starts
+// enter starts the time-out of the phase p. If p is already the current phase, its time-out starts
 // again.
 func (w *watch) enter(p phase) {
 	w.at = p
@@ -90,7 +90,7 @@ func (w *watch) within(d time.Duration) {
 	}
 }
 
-// pause stops the time-outs.
+// pause stops all time-outs until resume is called.
 func (w *watch) pause() {
 	w.paused = time.Now()
 	if w.timer != nil {
@@ -105,7 +105,7 @@ func (w *watch) resume() {
 	w.set()
 }
 
-// byDeadlines stops the timer, since the deadlines of a connection replace it.
+// byDeadlines stops the timer, because the deadlines of a connection replace it.
 func (w *watch) byDeadlines() {
 	if w.timer != nil {
 		w.timer.Stop()
@@ -113,9 +113,9 @@ func (w *watch) byDeadlines() {
 	}
 }
 
-// missed returns the error to report for err, an error of a connection with the deadlines of w.
-// If a deadline was missed, it returns why the exchange was ended: the cause of the parent
-// context, errPhase or errTotal.
+// missed returns the error to report for err, an error of a connection with the deadlines of w. If
+// a deadline was missed, this is the reason: the cause of the parent context, errPhase or
+// errTotal.
 func (w *watch) missed(err error) error {
 	if err == nil || err == io.EOF || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
@@ -139,7 +139,7 @@ func (w *watch) ended() error {
 	return context.Cause(w.parent)
 }
 
-// why returns why the exchange was ended early, or nil if it was not ended early.
+// why returns why the exchange was ended early, or nil if it was not.
 func (w *watch) why() error {
 	if w.cause != nil {
 		return w.cause
@@ -159,13 +159,12 @@ func (w *watch) stop() {
 	}
 }
 
-// A timed is a connection whose reads and writes have the deadlines of the exchange that is
-// under way.
+// A timed is a connection whose reads and writes have the deadlines of the current exchange.
 type timed struct {
 	net.Conn
-	watch *watch      // nil between two exchanges
-	past  func()      // makes reads and writes fail at once
-	stop  func() bool // prevents a call of past
+	watch *watch      // the watch of the current exchange; nil between two exchanges
+	past  func()      // makes reads and writes fail at once, when the context of the exchange ends
+	stop  func() bool // stops the context from calling past; returns false if past was called
 }
 
 func newTimed(c net.Conn) *timed {
@@ -180,18 +179,19 @@ func (t *timed) begin(w *watch) {
 	t.watch, t.stop = w, context.AfterFunc(w.parent, t.past)
 }
 
-// end ends the exchange. It reports whether the connection can be used for another exchange. It
-// returns true if past was not called and will not be called.
+// end ends the exchange. It returns true if the connection can be used for another exchange: past
+// was not called and will not be called.
 func (t *timed) end() bool {
 	t.watch = nil
 	return t.stop()
 }
 
-// Read implements net.Conn. It sets the deadline before it checks the context of the exchange.
-// If the context ends after the check, past replaces that deadline. The deadline applies to
-// writes, too, because TLS may write during a read to answer a change of keys (RFC 8446,
-// section 4.6.3). A pipe whose other end is closed refuses a deadline, but may still have
-// something to read.
+// Read implements net.Conn. It sets the deadline before it checks the context of the exchange. If
+// the context ends after the check, past replaces this deadline.
+//
+// The deadline also applies to writes, because TLS may write during a read, to answer a change of
+// keys (RFC 8446, section 4.6.3). A pipe whose other end is closed refuses a deadline, but may
+// still have data to read.
 func (t *timed) Read(p []byte) (int, error) {
 	if t.watch == nil {
 		return t.Conn.Read(p)
@@ -206,8 +206,8 @@ func (t *timed) Read(p []byte) (int, error) {
 	return n, t.watch.missed(err)
 }
 
-// Write implements net.Conn, in the same way as Read. It gives up after half of the time-out.
-// The rest of the time is for the answer of a server that does not read the whole request.
+// Write implements net.Conn, like Read. It gives up after half of the time-out. The other half is
+// for the answer of a server that does not read the whole request.
 func (t *timed) Write(p []byte) (int, error) {
 	half := time.Now().Add(t.watch.timeout / 2)
 	if half.After(t.watch.until) {
@@ -222,7 +222,7 @@ func (t *timed) Write(p []byte) (int, error) {
 	return t.Conn.Write(p)
 }
 
-// wireURL returns the URL that makes net/http send the target of u (path and query) as it was
+// wireURL returns a URL for which net/http sends the target of u (path and query) as it was
 // written. Package net/url would refuse or rewrite some targets that servers use.
 func wireURL(u frontier.URL) *url.URL {
 	w := &url.URL{Scheme: u.Scheme(), Host: u.Site().Authority(), Opaque: u.Target()}

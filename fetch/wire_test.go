@@ -19,13 +19,13 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A wire is a Network of pipes to one handler of connections, for faults that no well-behaved
-// server has.
+// A wire is a Network whose connections are pipes to one function. Tests use it for faults that no
+// well-behaved server has.
 type wire struct {
-	addrs map[string][][]netip.Addr // answers by host, the last one repeated
-	serve func(c net.Conn, n int)   // n counts connections
+	addrs map[string][][]netip.Addr // answers of the resolver by host; the last one is repeated
+	serve func(c net.Conn, n int)   // serves a connection; n is its number
 
-	refuse map[string]bool // addresses that refuse connections
+	refuse map[string]bool // addresses at which connections are refused
 
 	mu      sync.Mutex
 	dialed  []string
@@ -67,7 +67,7 @@ func (w *wire) DialContext(ctx context.Context, _, address string) (net.Conn, er
 	return client, nil
 }
 
-// A request is a request as it was on the wire. The reader of net/http is not used, because it
+// A request is a request in its form on the wire. The tests do not read it with net/http, which
 // refuses targets that servers use.
 type request struct {
 	method, target string
@@ -88,7 +88,8 @@ func readRequest(in *bufio.Reader) (*request, error) {
 	return &request{words[0], words[1], http.Header(header)}, nil
 }
 
-// answers serves each request of a connection with the result of f, until that is empty.
+// answers serves each request of a connection with the result of f. It closes the connection when
+// the result is empty.
 func answers(f func(r *request, n int) string) func(net.Conn, int) {
 	return func(c net.Conn, n int) {
 		in := bufio.NewReader(c)
@@ -108,7 +109,7 @@ func answers(f func(r *request, n int) string) func(net.Conn, int) {
 	}
 }
 
-// noRobots answers robots.txt with 404 and leaves other requests to f.
+// noRobots answers robots.txt with 404, and calls f for all other requests.
 func noRobots(f func(r *request, n int) string) func(*request, int) string {
 	return func(r *request, n int) string {
 		if r.target == "/robots.txt" {
@@ -122,7 +123,7 @@ func page(body string) string {
 	return "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
-// A tour visits URLs in turns and keeps the results.
+// A tour visits URLs turn by turn, and keeps the results.
 type tour struct {
 	t       testing.TB
 	fetcher *Fetcher
@@ -146,7 +147,7 @@ func newTour(t testing.TB, opts Options) *tour {
 	return &tour{t: t, fetcher: f}
 }
 
-// frontOf returns a frontier with entries.
+// frontOf returns a frontier that has queued urls.
 func frontOf(t testing.TB, opts frontier.Options, urls ...string) *frontier.Frontier {
 	t.Helper()
 	front, err := frontier.New(frontier.NewMemory(), opts)
@@ -165,7 +166,7 @@ func frontOf(t testing.TB, opts frontier.Options, urls ...string) *frontier.Fron
 	return front
 }
 
-// visit takes turns for a URL until it has ended, or its site is given up. It returns the
+// visit takes turns for a URL until its entry has ended, or its site is given up. It returns the
 // last result and all exchanges.
 func (v *tour) visit(raw string) (Result, []*Exchange) {
 	v.t.Helper()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A clock of an address from an earlier run lasts at most as long as the address
-// delay of this run, even if it lies further ahead.
+// The pause of an address that an earlier run has stored lasts at most as long as the address
+// delay of this run.
 func TestAKeptClockOfAnAddress(t *testing.T) {
 	const delay = time.Minute
 	for _, tc := range []struct {
@@ -22,7 +22,7 @@ func TestAKeptClockOfAnAddress(t *testing.T) {
 		{delay, delay, delay},
 		{delay + 1, delay, delay},
 		{5 * 365 * 24 * time.Hour, delay, delay},
-		{time.Hour, -1, 0}, // this run has no such clock
+		{time.Hour, -1, 0}, // this run has no clock for addresses
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
@@ -30,7 +30,7 @@ func TestAKeptClockOfAnAddress(t *testing.T) {
 			if err := b.Submit(Completion{Common: []CommonClock{{"ip " + oneAddr.String(), begin.Add(tc.ahead)}, {"other", begin.Add(time.Hour)}}}); err != nil {
 				t.Fatal(err)
 			}
-			<-b.Grown() // by an earlier run
+			<-b.Grown() // drop the growth of the earlier run
 			turn, err := opened(t, b, Options{IPDelay: tc.delay}, "http://a.example/").Next(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -53,8 +53,7 @@ func TestAKeptClockOfAnAddress(t *testing.T) {
 	}
 }
 
-// The rest of one service of a host applies in the next run to the others, too: as
-// long as after its last answer.
+// After a restart, all services of a host rest for as long as the one that answered last.
 func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 	const none, page, rest, silence = NoTrouble, PageTrouble, SiteTrouble, SilenceTrouble
 	for _, troubles := range [][]Trouble{
@@ -72,7 +71,7 @@ func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 			}
 			time.Sleep(time.Until(end))
 			want := c.Due
-			c.Due, c.By = want.Add(time.Hour), RobotsClock // which does not affect other sites
+			c.Due, c.By = want.Add(time.Hour), RobotsClock // RobotsClock does not affect other sites
 			f := opened(t, knowing(t, c), Options{}, "https://a.example/")
 			turn, err := f.Next(t.Context())
 			if err != nil || turn.Site() != "https://a.example" {
@@ -86,7 +85,7 @@ func TestAHostRestsAfterARestartAsBefore(t *testing.T) {
 	}
 }
 
-// A pause that ended before it began is zero.
+// A stored pause that would end before its start is restored as zero.
 func TestAKeptPauseIsNeverNegative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -101,7 +100,7 @@ func TestAKeptPauseIsNeverNegative(t *testing.T) {
 	})
 }
 
-// An address is reserved against other crawls of the machine only if it has a clock.
+// An address that has no clock is not reserved in Options.Shared.
 func TestAnAddressWithoutAClockIsNotTaken(t *testing.T) {
 	for delay, want := range map[time.Duration]bool{-1: false, 0: true, 1: true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// Growths that were not received are merged in their order; the last error is kept.
-func TestNewsThatWereNotFetched(t *testing.T) {
+// Growths that were not received are merged in their order, and the last error is kept.
+func TestUnreceivedGrowthsAreMerged(t *testing.T) {
 	var g Growths
-	c := g.C() // before the first Put
+	c := g.C() // C may be called before the first Put
 	first, second := errors.New("first"), errors.New("second")
 	for _, n := range []Growth{
 		{Sites: []SiteState{{Site: "a"}}, Settled: 1},

@@ -12,67 +12,67 @@ type Clock string
 const (
 	NoClock         Clock = ""
 	OwnClock        Clock = "own"          // the delay that the crawl sets for all sites, or for this one
-	CrawlDelayClock Clock = "crawl-delay"  // robots.txt
-	RateClock       Clock = "request-rate" // robots.txt
-	VisitTimeClock  Clock = "visit-time"   // robots.txt
-	AdaptiveClock   Clock = "adaptive"     // twice the time to first byte
-	RetryAfterClock Clock = "retry-after"  // RFC 9110, section 10.2.3
-	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection: 5 s, doubled each time up to an hour, and up to a quarter more
-	FailuresClock   Clock = "failures"     // several failures in a row: 5xx, cut bodies
-	RobotsClock     Clock = "robots"       // robots.txt failed; the next attempt is later
-	IPClock         Clock = "ip"           // other sites of the same address
-	HostClock       Clock = "host"         // other services of the same host name
-	DomainClock     Clock = "domain"       // other sites of the same registrable domain
-	MachineClock    Clock = "machine"      // another process of this machine uses the site, or its address
-	SiteClock       Clock = "site"         // the site that robots.txt redirects to
-	RestartClock    Clock = "restart"      // the delay, counted from a restart after a crash
-	RetryClock      Clock = "retry"        // the next entry is a retry
-	AgainClock      Clock = "again"        // the next entry is one to fetch again
+	CrawlDelayClock Clock = "crawl-delay"  // Crawl-delay of robots.txt
+	RateClock       Clock = "request-rate" // Request-rate of robots.txt
+	VisitTimeClock  Clock = "visit-time"   // Visit-time of robots.txt: the hours in which requests are permitted
+	AdaptiveClock   Clock = "adaptive"     // twice the mean time to first byte of the site
+	RetryAfterClock Clock = "retry-after"  // Retry-After of the last answer (RFC 9110, section 10.2.3)
+	BackOffClock    Clock = "back-off"     // after 429, 503 or no connection: 5 s, doubled each time up to an hour, plus up to a quarter
+	FailuresClock   Clock = "failures"     // several requests in a row failed, with 5xx or a cut body
+	RobotsClock     Clock = "robots"       // robots.txt could not be fetched; the site waits for the next attempt
+	IPClock         Clock = "ip"           // the pause of an address that several sites share
+	HostClock       Clock = "host"         // the pause of a host name that several schemes or ports share
+	DomainClock     Clock = "domain"       // the pause of a registrable domain that several sites share
+	MachineClock    Clock = "machine"      // another process on this machine uses the site or its address
+	SiteClock       Clock = "site"         // the site to which robots.txt redirects is not free yet
+	RestartClock    Clock = "restart"      // the usual pause, counted from a restart after a crash
+	RetryClock      Clock = "retry"        // the next entry is a retry that is not due yet
+	AgainClock      Clock = "again"        // the next entry is fetched again, and not due yet
 )
 
 // Bounds of the times that the clocks set.
 const (
 	DefaultDelay   = time.Second
-	PublicFloor    = 200 * time.Millisecond // least own delay at public addresses
+	PublicFloor    = 200 * time.Millisecond // least delay of the crawl's own (OwnClock) at public addresses
 	adaptiveCap    = time.Minute
 	firstBackOff   = 5 * time.Second
 	lastBackOff    = time.Hour
-	lastFailures   = time.Minute // longest pause for failures of pages
-	forgivenAfter  = 3           // good answers in a row that halve the strikes
-	maxRefusals    = 6           // requests without any answer in a row until a site is given up
-	maxRobotsFails = 3           // failed attempts at robots.txt until it is given up
+	lastFailures   = time.Minute // longest pause for failures that only single pages may cause
+	forgivenAfter  = 3           // number of good answers in a row that halve Clocks.Strikes
+	maxRefusals    = 6           // a site is given up after so many requests in a row without any answer
+	maxRobotsFails = 3           // robots.txt is given up after so many failed attempts
 )
 
 // Clocks is the politeness state of one site. A crawl keeps it on disk, so that a restart is as
-// polite as a run without a restart. The zero value is for a site that has had no request.
-// The end of a request sets Due. Until the next one Due can only become later.
+// polite as a run without a restart. The zero value is for a site that has had no request. The end
+// of a request sets Due. Until the next request ends, Due can only become later.
 type Clocks struct {
 	Due      time.Time     // no request before this time
 	By       Clock         // the clock with the latest time, which set Due
 	Ended    time.Time     // end of the last response; zero if there was no request
 	TTFB     time.Duration // decaying mean of the time to first byte
 	LastTTFB time.Duration
-	Gap      time.Duration // least pause between two requests, set by robots.txt
+	Gap      time.Duration // least pause between two requests, as robots.txt sets it
 	GapBy    Clock
-	Strikes  int  // failures of the site (not of a page); halved after three good answers
-	Refusals int  // requests without any answer in a row
+	Strikes  int  // failures that concern the whole site, not one page; halved after three good answers
+	Refusals int  // requests in a row that got no answer at all
 	Failures int  // requests in a row that failed in any way
 	Good     int  // good answers since the last failure, or since Strikes was last halved
 	Public   bool // the address of the last request was public
 
-	RetryAfter time.Time // of the last answer; zero if it had none
+	RetryAfter time.Time // time that the Retry-After field of the last answer names; zero without such a field
 }
 
 // A Request holds the times and the size of one request.
 type Request struct {
-	Started   time.Time // no byte was sent before
-	FirstByte time.Time // of the answer's header or body; zero if there was none
-	Ended     time.Time // if it is before Started, or before the turn, Finish uses the time of its call
-	Bytes     int64     // of the answer, as transferred
+	Started   time.Time // when the request was started, before its first byte was sent
+	FirstByte time.Time // when the first byte of the answer's header or body came; zero if none came
+	Ended     time.Time // end of the answer; if it is before Started or before the turn, Finish uses the time of its call
+	Bytes     int64     // size of the answer in bytes, as transferred (before decoding)
 }
 
-// steady returns the pause after a request that did not fail, and the clock that sets
-// it.
+// steady returns the pause after a request that did not fail, and the clock that sets this pause.
+// The parameter own is the delay that the crawl has set.
 func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 	if c.Public {
 		own = max(own, PublicFloor)
@@ -93,7 +93,7 @@ func (c *Clocks) steady(own time.Duration) (time.Duration, Clock) {
 // pause. The parameter own is the delay that the crawl has set.
 func (c *Clocks) Steady(own time.Duration) (time.Duration, Clock) { return c.steady(own) }
 
-// move updates c after a request, and sets Due.
+// move updates c after the request r to site, and sets c.Due.
 func (c *Clocks) move(site Site, r Request, trouble Trouble, retryAfter time.Time, own time.Duration) {
 	c.Ended = r.Ended
 	if !r.FirstByte.IsZero() {
@@ -134,16 +134,16 @@ func (c *Clocks) rest(site Site, own time.Duration, trouble Trouble) (time.Time,
 	case trouble == NoTrouble:
 	case trouble != PageTrouble:
 		rest.raise(c.Ended.Add(backOff(site, c.Strikes)), BackOffClock)
-	case c.Failures > 1: // the page alone may be the cause of the first failure
+	case c.Failures > 1: // a single failure may be caused by the page alone
 		rest.raise(c.Ended.Add(min(backOff(site, c.Failures-1), lastFailures)), FailuresClock)
 	}
 	rest.raise(c.RetryAfter, RetryAfterClock)
 	return rest.Due, rest.By
 }
 
-// rested returns the end of the rest after the last request. A rest is the pause of a site
-// after a request; waits for RobotsClock and VisitTimeClock are no part of it. c does not say
-// whether the page or the site caused the last trouble, so rested returns the longer rest.
+// rested returns the end of the rest after the last request. A rest is the pause of a site after a
+// request; waits for RobotsClock and VisitTimeClock are no part of it. Clocks do not store whether
+// the page or the site caused the last trouble, so rested assumes the cause with the longer rest.
 func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 	due, _ := c.rest(site, own, PageTrouble)
 	if c.Failures > 0 && c.Strikes > 0 {
@@ -152,7 +152,7 @@ func (c *Clocks) rested(site Site, own time.Duration) time.Time {
 		}
 	}
 	if c.By == OwnClock && c.Due.After(due) {
-		due = c.Due // set by an earlier run with a longer delay
+		due = c.Due // an earlier run with a longer delay has set Due
 	}
 	return due
 }
@@ -164,8 +164,8 @@ func (c *Clocks) raise(t time.Time, by Clock) {
 	}
 }
 
-// asked returns the pause that the site needs before the next request: the time from the end of
-// the last response to Due. It returns 0 if there was no request.
+// asked returns the pause of the site before its next request: the time from the end of the last
+// response to Due. It returns 0 if there was no request.
 func (c *Clocks) asked() time.Duration {
 	if c.Ended.IsZero() || c.Due.IsZero() {
 		return 0
@@ -173,8 +173,8 @@ func (c *Clocks) asked() time.Duration {
 	return max(0, c.Due.Sub(c.Ended))
 }
 
-// backOff returns how long a site rests after a number of strikes, which are failures of the
-// site: 5 s, doubled with each strike up to 1 h. Up to a quarter is added, so that sites that
+// backOff returns how long a site rests after the given number of strikes (failures of the whole
+// site): 5 s, doubled with each strike up to 1 h. Up to a quarter is added, so that sites that
 // failed together do not become due at the same time. The added part depends only on site and
 // strikes, so that it can be tested.
 func backOff(site Site, strikes int) time.Duration {

@@ -10,43 +10,43 @@ import (
 // not. Fates (see Fate), reports and the outputs in JSON all use it.
 type Code uint8
 
-// The codes. Those of fates are stored as numbers, so their order must never change.
+// The codes. Codes of fates are stored as numbers, so their order must never change.
 const (
 	// Codes of fates. Undecided is the zero value: there is no fate yet.
 	Undecided         Code = iota
-	Fetched                // the server answered; see Fate.Status
-	RobotsDisallowed       // a rule of robots.txt forbids it
-	RobotsUnreachable      // its site was given up: robots.txt could not be fetched
-	Failed                 // error after the last try; Detail names its class
-	SiteDead               // its site was given up: no answer, six times in a row
-	ScopeNarrowed          // put aside: the scope was changed after it was queued, and excludes it now
-	Waiting                // queued, and not due yet; of a crawl: not due within its patience
+	Fetched                // the server answered; Fate.Status is the HTTP status
+	RobotsDisallowed       // a rule of robots.txt forbids the URL
+	RobotsUnreachable      // the site was given up, because robots.txt could not be fetched
+	Failed                 // the last try failed; Fate.Detail names the class of the error
+	SiteDead               // the site was given up after six requests in a row without an answer
+	ScopeNarrowed          // put aside: the scope was changed after the URL was queued, and now excludes it
+	Waiting                // queued and not due yet; after a crawl: not due within the patience of the crawl
 	// The owner refuses the purpose of the crawl. Fate.Detail is the statement; Fate.Status is
 	// 0 if there was no request.
 	UseRefused
-	// It is on the list of URLs that no crawl of this machine requests, or at a site that the
-	// crawl excludes. Fate.Detail says which.
+	// The URL is on the list of URLs that no crawl of this machine requests, or the crawl excludes
+	// its site. Fate.Detail says which.
 	OptedOut
 
-	// Codes of queued URLs. Waiting, RobotsUnreachable and SiteDead are also used for these.
-	Queued       // its turn has not come; of a crawl: it is due within its patience
+	// Codes of queued URLs. Waiting, RobotsUnreachable and SiteDead are also used for queued URLs.
+	Queued       // not handed out yet; after a crawl: due within the patience of the crawl
 	BudgetSpent  // the budget of its site is spent
 	LimitReached // the limit of the crawl is reached
-	Excluded     // its site was excluded while the crawl ran
+	Excluded     // the site was excluded while the crawl ran
 
-	// Codes of links whose URL was not added to the crawl. OptedOut and UseRefused are also
-	// used for these.
+	// Codes of links whose URL was not added to the crawl. OptedOut and UseRefused are also used
+	// for such links.
 	OutOfScope
-	TooDeep          // more links away from a seed than the crawl follows
+	TooDeep          // the URL is more links away from a seed than the crawl follows
 	Filtered         // excluded by a pattern of the settings
 	NoFollow         // the page or the link is marked nofollow
-	TooManyRedirects // redirected more often than the crawl follows; a redirect to a known URL, as in a circle, does not count
+	TooManyRedirects // too many redirects in a row led to it; a redirect to a known URL, as in a circle, does not count
 	Trap             // looks like part of an endless space of URLs, such as a calendar
-	RefusedByProgram // by a callback of the program
-	RequisitesOff    // it is a requisite (an image, script or style sheet), and the crawl fetches none
-	SitemapsOff      // it is a sitemap, and the crawl reads none
-	LinksOff         // it is a link of a page, and the crawl follows only sitemaps
-	Unknown          // nothing that the crawl has stored says why
+	RefusedByProgram // a callback of the program refused the link
+	RequisitesOff    // the URL is a requisite (an image, script or style sheet), and the crawl fetches no requisites
+	SitemapsOff      // the URL is a sitemap, and the crawl reads no sitemaps
+	LinksOff         // the URL is a link of a page, and the crawl follows only sitemaps
+	Unknown          // no stored data says why
 	endOfCodes
 )
 
@@ -131,6 +131,6 @@ func codeNames() (names []string) {
 	return names
 }
 
-// Aside reports whether an entry with this fate is only put aside: it is queued again after the
-// scope, or the list that excluded it, has changed.
+// Aside reports whether an entry with this code is only put aside. Such an entry is queued again
+// after a change of the scope, or of the list that excluded the entry.
 func (c Code) Aside() bool { return c == ScopeNarrowed || c == OptedOut }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Each code has a name of its own and words. It is read again under that name, and under the
-// names of earlier releases.
+// Each code has a name of its own and words that describe it. UnmarshalText accepts this name, and
+// the names that earlier releases used.
 func TestEachCodeHasOneNameAndWords(t *testing.T) {
 	seen := map[string]Code{}
 	for c := range endOfCodes {
@@ -32,7 +32,7 @@ func TestEachCodeHasOneNameAndWords(t *testing.T) {
 	}
 }
 
-// JSON has the names of codes, as values and as keys.
+// JSON contains the names of codes, both as values and as keys.
 func TestCodesInJSON(t *testing.T) {
 	type counts struct {
 		Fate Code         `json:"fate,omitempty"`

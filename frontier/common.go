@@ -5,44 +5,43 @@ import (
 	"time"
 )
 
-// The kinds of commons. A common is a property that several sites can share.
+// The kinds of commons. A common is an address, domain or host name that several sites share.
 const (
 	byAddress = iota // a public address
 	byDomain         // a registrable domain
-	byHost           // a host name at public addresses: its schemes and ports
+	byHost           // a host name at public addresses, with all its schemes and ports
 	kinds
 )
 
 // commons holds all commons of one kind: all addresses, all domains or all host names. For each
-// common it keeps how many turns are bound to it, which means that they use it, and when the
-// next turn may start. Without commons, a server with a hundred sites would get a hundred
-// requests at once.
+// common it keeps how many turns use the common now, and when the next turn may start. Without
+// commons, a server with a hundred sites would get a hundred requests at once.
 type commons struct {
 	clock Clock
-	gap   time.Duration      // between two starts of turns at a common; negative: this kind has no clock
-	most  int                // largest number of turns that are bound to a common at the same time
-	all   map[string]*common // by address, domain or host name; only forget removes one
-	sweep int                // when all has this length, forget removes the unused commons
+	gap   time.Duration      // least time between two starts of turns at one common; negative: this kind has no clock
+	most  int                // largest number of turns that may use one common at the same time
+	all   map[string]*common // the commons by address, domain or host name; only forget removes one
+	sweep int                // when len(all) reaches sweep, forget removes the unused commons
 }
 
 // A common is one address, domain or host name, and its clock.
 type common struct {
-	busy    int       // turns that are bound to it: enter adds one, leave removes one
-	from    time.Time // the start or end of the request from which the pause until free counts
+	busy    int       // number of turns that use it: enter adds one, leave removes one
+	from    time.Time // when the pause began that ends at free: the start or end of a request
 	free    time.Time // no turn may start before this time
-	next    time.Time // the earliest start of a turn that is not promised to a site
-	waiting []*site   // sites that are parked until a turn of this common ends; they are in no queue
+	next    time.Time // the earliest start that was not promised to a site
+	waiting []*site   // sites that wait until a turn of this common ends; they are in no queue
 }
 
-// A part is the name of one common of a site, and the time that this common has promised to the
+// A part names one common of a site. It also has the time that this common has promised to the
 // site as the start of its next turn. Promised starts keep the sites of a common in order.
 type part struct {
-	name  string // empty: the site has no common of this kind
+	name  string // empty if the site has no common of this kind
 	start time.Time
 }
 
-// part returns the part of s in the commons of a kind: its last address, its domain or its host
-// name.
+// part returns the part of s for one kind of commons. Its name is the last address, the domain or
+// the host name of s.
 func (f *Frontier) part(s *site, kind int) part {
 	p := part{start: s.work().starts[kind]}
 	switch {
@@ -67,10 +66,10 @@ func newCommons(clock Clock, gap time.Duration, most int) commons {
 	return commons{clock: clock, gap: gap, most: most, all: map[string]*common{}, sweep: 1024}
 }
 
-// promise sets own.start to the time, now or later, at which the common permits a turn of a
-// site. The parameter own is the part of this site. If own has no start yet, it gets the next
-// start that was not promised to another site. If the pause of c has become longer since an
-// earlier promise, own.start moves to c.free.
+// promise sets own.start to the time, now or later, at which the common permits a turn of a site.
+// The parameter own is the part of this site. If own has no start yet, it gets the next start that
+// was not promised to another site. If the pause of c was extended after an earlier promise,
+// own.start moves to c.free.
 func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	if own.start.IsZero() {
 		own.start = now
@@ -84,9 +83,9 @@ func (c *common) promise(own *part, now time.Time, gap time.Duration) {
 	}
 }
 
-// admit reports whether the common that own names permits a turn of s now. If this common
-// already has its largest number of turns, admit parks s until one of them ends. Otherwise, if
-// the turn is not permitted yet, admit sets a later own.start.
+// admit reports whether the common named by own permits a turn of s now. If the common already has
+// its largest number of turns, admit parks s until one of these turns ends. If the turn is only
+// too early, admit sets a later own.start.
 func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	if own.name == "" {
 		return true
@@ -101,7 +100,7 @@ func (cs *commons) admit(s *site, own *part, now time.Time) bool {
 	return !own.start.After(now)
 }
 
-// may returns nil if a turn may be bound now to the common that own names, or else a *NotYet.
+// may returns nil if the common named by own permits another turn now, or else a *NotYet.
 func (cs *commons) may(own *part, now time.Time) error {
 	if own.name == "" {
 		return nil
@@ -117,9 +116,8 @@ func (cs *commons) may(own *part, now time.Time) error {
 	return nil
 }
 
-// enter binds a turn to the common that own names, and returns the pause of this common before
-// the turn. The caller must have called the method may before, and that call must have returned
-// nil.
+// enter counts one more turn for the common named by own, and returns the pause that this common
+// had before the turn. The caller must have called may before, with a nil result.
 func (cs *commons) enter(own *part) (p Pause) {
 	if own.name == "" {
 		return p
@@ -133,18 +131,16 @@ func (cs *commons) enter(own *part) (p Pause) {
 	return p
 }
 
-// hold makes the named common permit no start of a turn before the time in free, unless a later
-// time is set already. This pause counts from the time in from, which is the start or the end
-// of a request.
+// hold forbids turns at the named common before the time free. A later time that is already set
+// stays. The pause counts from the time from, which is the start or the end of a request.
 func (cs *commons) hold(name string, from, free time.Time) {
 	if c := cs.get(name); free.After(c.free) {
 		c.from, c.free = from, free
 	}
 }
 
-// leave ends the binding of one turn to the named common, and returns all sites that were
-// parked until a turn of this common ended. It returns all, because a single one of them may
-// have no entry left.
+// leave counts one turn less for the named common. It returns all sites that were parked until a
+// turn of this common ended. It returns all, because a single one of them may have no entry left.
 func (cs *commons) leave(name string, now time.Time) []*site {
 	c := cs.all[name]
 	c.busy--
@@ -159,11 +155,11 @@ func (cs *commons) kept(name string) CommonClock {
 	return CommonClock{string(cs.clock) + " " + name, cs.all[name].free}
 }
 
-// restore sets the clock of the named common, which an earlier run has stored. The restored
-// pause ends at most one gap after now, independent of the gap of the earlier run. If this run
-// has no clock of this kind, restore does nothing.
+// restore sets the clock of the named common to due, which an earlier run has stored. The restored
+// pause ends at most one gap of this run after now. If this run has no clock of this kind, restore
+// does nothing.
 func (cs *commons) restore(name string, due, now time.Time) {
-	if due.After(now.Add(cs.gap)) { // stored by a process whose wall clock was ahead
+	if due.After(now.Add(cs.gap)) { // the process that stored due had a wall clock that was ahead
 		due = now.Add(cs.gap)
 	}
 	if due.After(now) {
@@ -194,8 +190,8 @@ func (cs *commons) forget(now time.Time) {
 	cs.sweep = max(1024, 2*len(cs.all))
 }
 
-// served records the address at which s was served, and whether it is public. They determine
-// the commons of s. It requires that f.mu is held.
+// served records the address at which s was served, and whether the address is public. Both
+// determine the commons of s. The caller must hold f.mu.
 func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	if s.public() != public {
 		s.begun().public = public
@@ -211,8 +207,8 @@ func (f *Frontier) served(s *site, addr netip.Addr, public bool) {
 	}
 }
 
-// bind binds t to the commons of its site. It requires that all these commons have permitted
-// the turn (see may), and that f.mu is held.
+// bind counts t as a turn of all commons of its site. All these commons must have permitted the
+// turn (see may), and the caller must hold f.mu.
 func (t *Turn) bind(now time.Time) {
 	f, s := t.frontier, t.site
 	for i := range f.commons {
@@ -226,9 +222,8 @@ func (t *Turn) bind(now time.Time) {
 	}
 }
 
-// unbind ends the bindings of t to commons, and queues the sites that were parked until then.
-// It requires that f.mu is held, and that the clocks of the turn's site already include its
-// request.
+// unbind removes t from the commons of its site, and queues the sites that were parked for these
+// commons. The caller must hold f.mu, and must have updated the clocks of the turn's site.
 func (t *Turn) unbind(now time.Time) {
 	f := t.frontier
 	for i, name := range t.bound {
@@ -246,8 +241,8 @@ func (t *Turn) unbind(now time.Time) {
 }
 
 // keptCommon moves the clock of the domain, which counts from the end of a turn. It returns the
-// clocks of the address and the domain of t's site for the backlog. It requires that f.mu is
-// held.
+// clocks of the address and the domain of t's site, to be stored in the backlog. The caller must
+// hold f.mu.
 func (t *Turn) keptCommon(now time.Time) []CommonClock {
 	var clocks []CommonClock
 	f := t.frontier

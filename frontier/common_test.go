@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// A served request, as a server saw it.
+// A served is one request in the log of the simulated servers.
 type served struct {
 	site       Site
 	start, end time.Time
 	asked      Pause
 }
 
-// serve lets several workers request everything; answer returns the address and the
-// outcome of a request.
+// serve lets several workers request all entries of f and returns the log. The function answer
+// returns the address of a site, the duration and the outcome of its next request.
 func serve(t *testing.T, f *Frontier, public bool, answer func(Site) (netip.Addr, time.Duration, Outcome)) (log []served) {
 	t.Helper()
 	var mu sync.Mutex
@@ -99,7 +99,7 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 			if gap := log[i].start.Sub(log[i-1].end); gap < time.Second || gap > 2*time.Second {
 				t.Errorf("%s got a request %v after the last answer of its host", log[i].site, gap)
 			}
-			// Asked says when the pause began.
+			// Turn.Asked returns the start of the pause.
 			if p := log[i].asked; log[i].site != log[i-1].site && (p.By != HostClock || p.For != time.Second || !p.Since.Equal(log[i-1].end)) {
 				t.Errorf("%s had a pause of %v by %q since %v; the last answer of the host ended at %v", log[i].site, p.For, p.By, p.Since, log[i-1].end)
 			}
@@ -107,10 +107,10 @@ func TestTheServicesOfAHostShareItsClock(t *testing.T) {
 	})
 }
 
-// The rest of one service of a host applies to the others, also in the next run.
+// The rest of one service of a host applies to its other services, also in the next run.
 //
-// For site owners: "http, https and all ports of one host name at public addresses
-// share pauses, Retry-After and back-off, and get one request at a time together."
+// For site owners: "http, https and all ports of one host name at public addresses share pauses,
+// Retry-After and back-off, and get one request at a time together."
 func TestARestThatAServiceAsksForCountsForItsHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(memory)
@@ -152,7 +152,7 @@ func TestServicesOfAPrivateHostStayApart(t *testing.T) {
 	})
 }
 
-// With more names than the first removal needs, those in use are kept.
+// Addresses in use keep their clocks when forget removes the unused ones.
 func TestTheClocksOfManyAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -174,7 +174,7 @@ func TestTheClocksOfManyAddresses(t *testing.T) {
 		if len(log) != len(urls) {
 			t.Errorf("%d requests, want %d", len(log), len(urls))
 		}
-		// A long request is in the log after shorter ones that began later.
+		// The log is in the order of ends, so sort it by start.
 		var starts []time.Time
 		busy := 0
 		for _, s := range log {
@@ -217,7 +217,7 @@ func TestWhatIsForgottenOfCommonClocks(t *testing.T) {
 	}
 }
 
-// The clock of a host whose site rested long ago is not kept in memory.
+// After a host has rested, its clock is removed from memory.
 func TestHostsThatRestedCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(memory)
@@ -232,7 +232,7 @@ func TestHostsThatRestedCostNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		<-b.Grown() // by an earlier run
+		<-b.Grown() // drop the growth of the earlier run
 		if f := opened(t, b, Options{}); len(f.commons[byHost].all) != 1 {
 			t.Errorf("the clocks of %d hosts are kept, want 1", len(f.commons[byHost].all))
 		}

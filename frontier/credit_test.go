@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// A frontier spends no more of a limit than its credit. More credit lets it go on, and without it
-// the frontier says that the limit is reached.
+// A frontier spends no more of a limit than its credit. With more credit it continues. Without
+// credit it reports that the limit is reached.
 func TestAFrontierSpendsItsCredit(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts Options
-		one  Spent // what a page costs
+		one  Spent // cost of one page
 	}{
 		"pages":                 {Options{Limit: 100}, Spent{Pages: 1}},
 		"pages with requisites": {Options{Limit: 100, Requisites: true}, Spent{Pages: 1}},
@@ -57,7 +57,7 @@ func TestAFrontierSpendsItsCredit(t *testing.T) {
 	}
 }
 
-// A Rest says which growth it takes into account.
+// Rest.Grown is the number of the last growth that was absorbed.
 func TestARestHasTheNumberOfTheGrowth(t *testing.T) {
 	b, f := newTermed(t, Options{})
 	for _, n := range []uint64{3, 7} {

@@ -1,7 +1,7 @@
 // Package frontier decides which URL a crawl requests next, and when it may.
 //
-// It opens no connection and no file and starts no goroutine. A [Backlog] keeps the queued
-// entries; the frontier decides on time. Each of any number of workers runs this loop:
+// It opens no connection and no file and starts no goroutine. A [Backlog] stores the queued
+// entries; the frontier decides when each entry is requested. Any number of workers run this loop:
 //
 //	for {
 //		turn, err := f.Next(ctx) // waits until a site may get a request
@@ -32,39 +32,38 @@
 //
 //   - A [URL] is identified by its Key and requested as it was written.
 //   - A [Site] (scheme, host, port) has one set of [Clocks].
-//   - A [Turn] is the only right to talk to one site. It is out until Finish ends it with
-//     its Outcome. At most one Turn per site is out, and none before the site is due. A
-//     Turn makes at most one request.
-//   - A [Clock] is a reason for which a site waits until some time. The clock with the latest
-//     time decides, so a further clock can only make the wait longer. The site stores the name
-//     of the deciding clock, so that a report can say what the site waits for.
+//   - A [Turn] is the right to make one request to a site. It is out until Finish ends it with its
+//     Outcome. At most one Turn per site is out, and none before the site is due.
+//   - A [Clock] is a reason why a site waits until some time. The clock with the latest time
+//     decides, so a further clock can only make the wait longer. The site stores the name of the
+//     deciding clock, so that a report can say why the site waits.
 //   - Each [Entry] that ends has exactly one [Fate].
 //
-// The life of an entry: Add puts the entry in the backlog, unless the backlog has seen it
-// before. Next hands the entry out in a Turn when its site is due. Finish updates the clocks,
-// frees the site and submits the entry's fate. With [Outcome.Hold], not Finish but Done submits
-// the fate: the caller can then handle the answer after Finish, while the site has other turns.
+// The life of an entry: Add puts the entry in the backlog, unless the backlog has seen it before.
+// Next hands the entry out in a Turn when its site is due. Finish updates the clocks, frees the
+// site and submits the entry's fate. With [Outcome.Hold] the entry is held: Done submits the fate,
+// not Finish. The caller can then handle the answer after Finish, while the site has other turns.
 // If the process is killed before Done, the entry is still queued.
 //
 // # The end of a run
 //
 // A run ends when no turn is out, no entry is held and no entry falls due within
-// [Limits.Patience], or when a limit is reached. With [Options.Requisites], after a limit of
-// pages is reached, the images, scripts and style sheets of pages are still fetched. Add and
-// Allow work only until the run ends. If [Limits.Open] is set, only Stop and End end the run; a
-// [Rest] says whether anything is under way, and with which error the run would end otherwise.
+// [Limits.Patience], or when a limit is reached. With [Options.Requisites], the images, scripts
+// and style sheets of pages are still fetched after the limit of pages is reached. Add and Allow
+// work only until the run ends. If [Limits.Open] is set, only Stop and End end the run. A [Rest]
+// says whether anything is under way, and with which error the run would otherwise end.
 //
 // # Several frontiers
 //
 // Several frontiers, for example on several machines, can share one backlog, such as a database.
 // At any time each site belongs to at most one of them, and only this frontier makes requests to
-// the site. [Options.Term] says which sites a frontier has. Sites come with a [Growth], with the
-// clocks that their last owner has stored, and leave with [Frontier.Withdraw], which waits until
-// nothing of them is under way. If a frontier has died, it is not known which requests it has
-// made last: [Term].Rest then is the time until which it may have made some, and each site
-// rests its full pause from that time. While a frontier cannot be sure that its sites still
+// the site. [Options.Term] says which sites a frontier owns. A [Growth] brings sites to a
+// frontier, with the clocks that their last owner has stored. [Frontier.Withdraw] removes sites,
+// after it has waited until none of them is in use. If a frontier has died, its last requests are
+// not known. Then [Term].Rest is the time until which it may have made some, and each site rests
+// its full pause, counted from this time. While a frontier cannot be sure that its sites still
 // belong to it, [Options.Blocked] keeps it from requests. No frontier alone knows when the crawl
-// has ended: [Frontier.Rest] returns what each of them knows, and [Frontier.End] ends its run.
+// has ended: [Frontier.Rest] returns the state of one frontier, and [Frontier.End] ends its run.
 //
 // # Errors
 //
@@ -95,10 +94,10 @@
 //
 // # Slow sites
 //
-// A slow site holds a turn for long. If [Limits].Turns limits how many turns are out at once,
-// some of these turns are kept back for quick sites, even if there are many slow ones. Their
-// number is one more than the quick sites use on average, but at most one for each quick site,
-// and at most half of all turns.
+// A slow site keeps a turn for a long time. [Limits].Turns may limit how many turns are out at the
+// same time. Then some turns are kept back for quick sites, even if there are many slow ones.
+// Their number is one more than the quick sites use on average, but at most one for each quick
+// site, and at most half of all turns.
 //
 //   - A site is quick if the visit for its last page took no longer than 3 s. A visit lasts
 //     from Next to Finish. A single slow page among quick ones does not make a site slow.
@@ -122,12 +121,12 @@
 //
 // # After a crash
 //
-// Each site rests its full pause from the restart ([Options.Restarted]). The sites
-// with a request in flight are not recorded: that would cost a write before each
-// request. After a kill this is harmless: the system closes the connections of the
-// process, and the servers learn of it at once. After a power cut, or if
-// the network failed first, a server may still be sending the last answer; one
-// further request to each site is then possible at the same time, after the pause.
+// Each site rests its full pause, counted from the restart ([Options.Restarted]). The sites with a
+// request in flight are not recorded, because that would cost a write before each request. After a
+// kill this is harmless: the system closes the connections of the process, and the servers notice
+// it at once. After a power cut, or if the network failed first, a server may still be sending the
+// last answer. Then each such site may get one further request, after its pause, while it is still
+// sending.
 //
 // # Sources
 //

@@ -10,42 +10,43 @@ import (
 // Heritrix.
 type Hop byte
 
-// The hops. A seed (a URL with which the crawl began) has no hop.
+// The hops. A seed (a URL with which the crawl began) was reached without a hop.
 const (
-	HopLink         Hop = 'L' // navigation: a, area, iframe, meta refresh
-	HopEmbed        Hop = 'E' // what a page needs to be shown: images, scripts, style sheets
-	HopRedirect     Hop = 'R' // Location of a 3xx answer
-	HopManifest     Hop = 'M' // sitemap
-	HopPrerequisite Hop = 'P' // robots.txt
+	HopLink         Hop = 'L' // a link for navigation: a, area, iframe, meta refresh
+	HopEmbed        Hop = 'E' // a file that is needed to show a page: image, script, style sheet
+	HopRedirect     Hop = 'R' // the Location field of a 3xx answer
+	HopManifest     Hop = 'M' // a sitemap that robots.txt or a sitemap index names
+	HopPrerequisite Hop = 'P' // robots.txt, which is fetched before the pages of its site
 )
 
-// MaxRedirects is how many redirects in a row are followed (RFC 9110, section
-// 15.4, leaves the bound to the client).
+// MaxRedirects is the largest number of redirects in a row that are followed. RFC 9110, section
+// 15.4, leaves this number to the client.
 const MaxRedirects = 10
 
 // An Entry is a queued URL and how it was found.
 type Entry struct {
 	URL    URL
-	Via    string    // URL of the page it was found on; empty for a seed
-	Hops   string    // path of Hop letters from the seed; empty for a seed
-	Tag    string    // the tag that the user gave to the link, or to the seed from which it was found
-	Depth  int       // number of L hops
-	Rank   uint8     // orders the entries of one site: lower first, then in the order in which they were found
-	Same   URL       // the URL of the page that this entry counts as, to avoid duplicates; zero: URL itself. See Key
-	Apart  bool      // the entry never counts as another page. See Key
-	Head   bool      // only its header is needed: it is requested with HEAD (RFC 9110, section 9.3.2)
-	ByGet  bool      // with Head: its server refuses HEAD, so it is requested with GET
+	Via    string    // URL of the page on which the entry was found; empty for a seed
+	Hops   string    // Hop letters of the path from the seed to the entry; empty for a seed
+	Tag    string    // tag that the user gave to the link, or to the seed that led to it
+	Depth  int       // number of letters L in Hops
+	Rank   uint8     // order among the entries of one site: lower ranks first; equal ranks in the order of discovery
+	Same   URL       // URL that counts in place of URL when duplicates are recognized; zero: URL itself. See Key
+	Apart  bool      // the Key differs from the keys of all entries without Apart
+	Head   bool      // the entry is requested with HEAD (RFC 9110, section 9.3.2), because only the header is needed
+	ByGet  bool      // the entry has Head, but the server refuses HEAD, so it is requested with GET
 	Tries  int       // failed attempts so far
-	Due    time.Time // no request before; zero if only the site's clocks count
-	Visits *Visits   // of an entry that was fetched and will be fetched again; nil for others
-	ID     uint64    // the backlog's number for it within its site; zero until it was read from the backlog
+	Due    time.Time // no request before this time; zero: only the clocks of the site count
+	Visits *Visits   // history of an entry that was fetched and will be fetched again; nil for other entries
+	ID     uint64    // number that the backlog gave to the entry within its site; zero until the entry was read
 }
 
-// Key returns the key that identifies the entry in a backlog: the key of Same, if Same is set
-// and has the site of URL, or else the key of URL. With Apart, the key is equal only to the key
-// of another entry with Apart and the same URL. Apart is for the target of a redirect that
-// counts as the same page as the redirecting URL: the target would otherwise be a duplicate,
-// but it still has to be requested.
+// Key returns the key that identifies the entry in a backlog. This is the key of Same, if Same is
+// set and has the site of URL, or else the key of URL. With Apart, the key equals only the key of
+// another entry with Apart and the same URL.
+//
+// Apart is for the target of a redirect that counts as the same page as the redirecting URL.
+// Without Apart the target would be dropped as a duplicate and never be requested.
 func (e *Entry) Key() string {
 	switch {
 	case e.Apart:
@@ -56,12 +57,12 @@ func (e *Entry) Key() string {
 	return e.Same.Key()
 }
 
-// apart is the first character of keys of entries with Apart. No URL begins with it.
+// apart is the first character of the keys of entries with Apart. No URL begins with it.
 const apart = "="
 
 // Found returns the entry for u, a URL found on the page of e. The letter hop says how u was
-// found. The rank of the new entry is RankOf(Depth) for its own depth, or RequisiteRank if the
-// new entry is a requisite. Its Head is that of e if hop is HopRedirect, and false otherwise.
+// found. The rank of the new entry is RankOf its depth, or RequisiteRank if the new entry is a
+// requisite. If hop is HopRedirect, the new entry has the Head of e; otherwise Head is false.
 func (e Entry) Found(u URL, hop Hop) Entry {
 	f := Entry{URL: u, Via: e.URL.String(), Hops: e.Hops + string(hop), Tag: e.Tag, Depth: e.Depth}
 	if hop == HopLink {
@@ -83,8 +84,9 @@ func (e Entry) Redirects() int {
 	return n
 }
 
-// Embeds returns how many E hops in a row led to e. Redirects between them are not counted. It
-// is 1 for an image of a page, 3 for a font of a style sheet that another style sheet imports.
+// Embeds returns how many E hops in a row led to e, not counting redirects between them. It is 1
+// for an image of a page. It is 3 for a font, if a style sheet of a page imports a second style
+// sheet, and the second one needs the font.
 func (e Entry) Embeds() int {
 	run := e.Hops[len(strings.TrimRight(e.Hops, string([]byte{byte(HopEmbed), byte(HopRedirect)}))):]
 	return strings.Count(run, string(rune(HopEmbed)))
@@ -106,10 +108,11 @@ func (e Entry) Page() bool { return !e.Requisite() && !e.Sitemap() }
 // FromSeed reports whether e is a seed or was reached from one only by redirects.
 func (e Entry) FromSeed() bool { return e.Redirects() == len(e.Hops) }
 
-// RequisiteRank is the rank of requisites (Entry.Requisite). They are requested before the
-// pages that are found on the same page, and after the seeds that were queued earlier, because
-// seeds have rank 0, too.
+// RequisiteRank is the rank of requisites (Entry.Requisite). Requisites of a page are requested
+// before the links of this page. Seeds have rank 0, too: seeds that were queued earlier come
+// first.
 const RequisiteRank = 0
 
-// RankOf returns the rank of a page by its depth, so that entries near a seed come first.
+// RankOf returns the rank of a page at the given depth. Lower depths have lower ranks, so pages
+// near a seed are requested first. The rank of depths above 255 is 255.
 func RankOf(depth int) uint8 { return uint8(max(0, min(depth, math.MaxUint8))) }

@@ -62,7 +62,7 @@ func TestWhatIsFoundHasItsWayFromTheSeed(t *testing.T) {
 	}
 }
 
-// The fates that count as pages of a budget, and the names of fates.
+// Fate.Page is true for the fates that budgets count as pages. Each fate has a name.
 func TestFates(t *testing.T) {
 	for _, tc := range []struct {
 		fate Fate
@@ -87,8 +87,8 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// Entries with equal keys are the same. An entry that is treated as another page of its
-// site has the key of that page, and only entries with Apart share a key with Apart.
+// Entries with equal keys are the same. If Same is set to a page of the entry's site, the entry
+// has the key of that page. Entries with Apart share keys only with other entries with Apart.
 func TestTheKeyOfAnEntry(t *testing.T) {
 	url := func(raw string) URL { return mustParse(t, raw) }
 	for _, tc := range []struct{ url, same, want string }{

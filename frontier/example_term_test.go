@@ -10,15 +10,15 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A part is a backlog that has the sites of one group, while its term lasts. What it stores here
-// in memory would be in a database that other processes use, too.
+// A part is a backlog for the sites of one group, as long as its term lasts. It stores in memory
+// what a real backlog stores in a database that other processes use, too.
 type part struct {
 	frontier.Memory
 	growths frontier.Growths
 	term    atomic.Pointer[frontier.Term]
 }
 
-// Term is the Options.Term: in this example all sites are of one group.
+// Term is used as Options.Term. In this example all sites are in one group.
 func (p *part) Term(frontier.Site) uint64 {
 	if t := p.term.Load(); t != nil {
 		return t.Number
@@ -26,7 +26,7 @@ func (p *part) Term(frontier.Site) uint64 {
 	return 0
 }
 
-// begin begins a term with the states of the given sites.
+// begin begins a term and reports the states of the given sites in a Growth.
 func (p *part) begin(term frontier.Term, sites ...frontier.Site) {
 	g := frontier.Growth{Terms: []uint64{term.Number}}
 	for _, s := range sites {
@@ -41,7 +41,7 @@ func (p *part) begin(term frontier.Term, sites ...frontier.Site) {
 	p.growths.Put(g)
 }
 
-// Sites yields nothing: sites come as Growth.
+// Sites yields nothing: all sites come later, in a Growth.
 func (p *part) Sites() iter.Seq2[frontier.SiteState, error] {
 	return func(func(frontier.SiteState, error) bool) {}
 }
@@ -66,7 +66,8 @@ func (p *part) Submit(c frontier.Completion) error {
 	return nil
 }
 
-// A site is given back, and comes again in another term. Then the end is found in the database.
+// A site is given back, and returns in another term. The database then decides that the crawl has
+// ended.
 func ExampleFrontier_Withdraw() {
 	ctx := context.Background()
 	p := &part{Memory: frontier.NewMemory()}

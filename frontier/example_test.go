@@ -34,7 +34,7 @@ func ExampleURL_Resolve() {
 	// Output: https://example.org/about?lang=en <nil>
 }
 
-// A turn is taken, used for one request, and given back.
+// Next returns a turn, which is used for one request and ended by Finish.
 func ExampleFrontier() {
 	f, err := frontier.New(frontier.NewMemory(), frontier.Options{Delay: -1, Patience: -1})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// queueOf returns a frontier without pauses, and its backlog, with some URLs.
+// queueOf returns a frontier without pauses, and its backlog, which has queued the given URLs.
 func queueOf(urls ...string) (*frontier.Frontier, frontier.Memory) {
 	backlog := frontier.NewMemory()
 	f, err := frontier.New(backlog, frontier.Options{Delay: -1, Patience: -1})
@@ -30,7 +30,7 @@ func queueOf(urls ...string) (*frontier.Frontier, frontier.Memory) {
 	return f, backlog
 }
 
-// answered is the outcome of a request that was answered at once.
+// answered returns the outcome of a request that is answered at once.
 func answered() frontier.Outcome {
 	now := time.Now()
 	return frontier.Outcome{
@@ -39,8 +39,9 @@ func answered() frontier.Outcome {
 	}
 }
 
-// The steps of a request: the address, the pause that robots.txt sets, the bytes, the end. If
-// Bind or Pace returns a *NotYet, the request is not made, and the entry is handed out again.
+// The steps of a request are the address (Bind), the pause that robots.txt sets (Pace), the bytes
+// (Received) and the end (Finish). If Bind or Pace returns a *NotYet, no request is made, and the
+// entry is handed out again.
 func ExampleTurn() {
 	f, _ := queueOf("https://example.org/")
 	turn, err := f.Next(context.Background())
@@ -70,8 +71,8 @@ func ExampleTurn() {
 	// fetched <nil>
 }
 
-// Hold ends the request first, so that the site can have its next turn, and the entry later,
-// with the links of its page.
+// With Hold, Finish ends the request, so that the site can have its next turn. Done ends the entry
+// later, and queues the links of its page.
 func ExampleTurn_Done() {
 	f, backlog := queueOf("https://example.org/")
 	turn, err := f.Next(context.Background())
@@ -84,7 +85,7 @@ func ExampleTurn_Done() {
 		log.Fatal(err)
 	}
 	fmt.Println(turn.Held())
-	link, err := turn.Entry().URL.Resolve("/a") // found by a slow handler
+	link, err := turn.Entry().URL.Resolve("/a") // a slow handler has found this link
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -109,11 +110,11 @@ func ExampleTurn_Hop() {
 	var notYet *frontier.NotYet
 	switch {
 	case errors.As(err, &notYet):
-		_, err = turn.Finish(frontier.Outcome{Again: true}) // when the other site is due
+		_, err = turn.Finish(frontier.Outcome{Again: true}) // the entry is handed out again when the other site is due
 	case err == nil:
 		fmt.Println(other.Site())
 		if _, err = other.Finish(answered()); err == nil {
-			turn.Forgo() // no further site is needed
+			turn.Forgo() // the turn needs no further site
 			_, err = turn.Finish(answered())
 		}
 	}
@@ -123,7 +124,7 @@ func ExampleTurn_Hop() {
 	// <nil>
 }
 
-// What a program shows of a crawl, and changes in it, while it runs.
+// While a crawl runs, a program can show its state and change its limits and pauses.
 func ExampleFrontier_Stats() {
 	f, _ := queueOf("https://a.example/", "https://b.example/", "https://c.example/")
 	if err := f.Exclude("b.example", "its owner wrote to us"); err != nil {
@@ -132,11 +133,11 @@ func ExampleFrontier_Stats() {
 	if err := f.Slow("", time.Minute); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(f.Slow("c.example", time.Second)) // no pause becomes shorter
+	fmt.Println(f.Slow("c.example", time.Second)) // Slow never shortens a pause
 	if err := f.Allow(func(l *frontier.Limits) { l.Pages = 1000 }); err != nil {
 		log.Fatal(err)
 	}
-	f.Settle(context.Background()) // then the numbers are exact
+	f.Settle(context.Background()) // after Settle the numbers are exact
 	stats := f.Stats()
 	fmt.Println(stats.Entries, stats.Sites, stats.Polite.Early)
 	if s, ok := f.Status("https://b.example"); ok {
@@ -156,8 +157,8 @@ func ExampleFrontier_Stats() {
 	// 3 false
 }
 
-// While entries are held, a frontier does not end. A program that waits for more work before it
-// calls Done is told so.
+// A run does not end while entries are held. Idle tells a program that waits for more entries
+// before it calls Done that no more will come.
 func ExampleFrontier_Idle() {
 	f, _ := queueOf("https://example.org/")
 	turn, err := f.Next(context.Background())
@@ -170,7 +171,7 @@ func ExampleFrontier_Idle() {
 		log.Fatal(err)
 	}
 	next := make(chan error)
-	go func() { // ends after Done
+	go func() { // this goroutine ends after Done
 		_, err := f.Next(context.Background())
 		next <- err
 	}()

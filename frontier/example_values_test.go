@@ -23,14 +23,14 @@ func ExampleSite() {
 	// https://www.example.co.uk:8443/ <nil> https www.example.co.uk
 }
 
-// The links of a page in another encoding. A Resolver makes many URLs of one page, and Clone
-// keeps one of them for longer than the page.
+// A Resolver resolves the links of one page, here of a page that is not in UTF-8. Clone keeps one
+// URL longer than the page.
 func ExampleURL_Resolver() {
 	base, err := frontier.ParseURL("https://example.org/docs/")
 	if err != nil {
 		log.Fatal(err)
 	}
-	latin1 := func(query string) string { // a real one encodes each character
+	latin1 := func(query string) string { // a real function encodes each character
 		if query == "q=ü" {
 			return "q=%FC"
 		}
@@ -39,7 +39,7 @@ func ExampleURL_Resolver() {
 	one, err := base.ResolveQuery("search?q=ü", latin1)
 	fmt.Println(one, err)
 	r := base.Resolver()
-	r.Expect([]byte("a")) // optional: one allocation for many links
+	r.Expect([]byte("a")) // optional: reserves memory, so that many links need one allocation
 	many, err := r.Resolve([]byte("a"), latin1)
 	fmt.Println(many.Clone(), err)
 	// Output:
@@ -47,7 +47,7 @@ func ExampleURL_Resolver() {
 	// https://example.org/docs/a <nil>
 }
 
-// How an entry was found decides how it counts.
+// The hops of an entry decide whether it counts as a page, a requisite or a sitemap.
 func ExampleEntry() {
 	u, err := frontier.ParseURL("https://example.org/")
 	if err != nil {
@@ -72,7 +72,7 @@ func ExampleEntry() {
 	// https://example.org/ false true true
 }
 
-// What became of a URL.
+// A Fate says how a URL ended.
 func ExampleFate() {
 	now := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 	for _, f := range []frontier.Fate{
@@ -93,7 +93,7 @@ func ExampleFate() {
 	// fetched: URLs answered, with any status
 }
 
-// The crawls of one process share clocks, so that a site does not get the requests of each.
+// Crawls of one process that share clocks do not send their requests to a site at the same time.
 func ExampleNewSharedClocks() {
 	shared := frontier.NewSharedClocks()
 	for range 2 {
@@ -102,21 +102,20 @@ func ExampleNewSharedClocks() {
 		}
 	}
 	now := time.Now()
-	_, first := shared.Reserve("https://example.org", now, now.Add(time.Minute)) // as a frontier does
+	_, first := shared.Reserve("https://example.org", now, now.Add(time.Minute)) // a frontier makes such calls
 	_, second := shared.Reserve("https://example.org", now, now.Add(time.Minute))
 	fmt.Println(first, second)
 	// Output: true false
 }
 
-// The pause of a site from its stored clocks.
+// Steady returns the pause of a site from its stored clocks.
 func ExampleClocks_Steady() {
 	c := frontier.Clocks{Gap: 10 * time.Second, GapBy: frontier.CrawlDelayClock}
 	fmt.Println(c.Steady(time.Second))
 	// Output: 10s crawl-delay
 }
 
-// A backlog in memory after a restart: entries that were read and have not ended are queued
-// again.
+// Forget queues entries again that were read and have not ended, as a restart does.
 func ExampleMemory() {
 	u, err := frontier.ParseURL("https://example.org/")
 	if err != nil {
@@ -140,23 +139,23 @@ func ExampleMemory() {
 	// 1 true <nil>
 }
 
-// An implementation of Backlog reports its growth without waiting for the frontier.
+// An implementation of Backlog reports its growths with Put, which never waits for the frontier.
 func ExampleGrowths() {
 	var g frontier.Growths
 	g.Put(frontier.Growth{Settled: 1})
-	g.Put(frontier.Growth{Settled: 2}) // merged with the first
+	g.Put(frontier.Growth{Settled: 2}) // merged into the first one
 	fmt.Println((<-g.C()).Settled)
 	// Output: 3
 }
 
-// A sitemap that reports a change brings the next fetch of a page forward, but not before Least.
+// A sitemap that reports a change makes a page due earlier, but not before Least has passed.
 func ExampleChanges_Due() {
 	last := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	e := frontier.Entry{Due: last.AddDate(0, 0, 30), Visits: &frontier.Visits{
 		First: last, Last: frontier.Fate{Code: frontier.Fetched, Status: 200, Time: last}}}
 	c := frontier.Changes{Told: last.Add(time.Hour), Least: 24 * time.Hour}
 	fmt.Println(c.Due(&e, last.Add(30*time.Minute)))
-	fmt.Println(c.Due(&e, last.Add(-time.Hour))) // before the last fetch
+	fmt.Println(c.Due(&e, last.Add(-time.Hour))) // this change was before the last fetch
 	// Output:
 	// 2030-01-02 00:00:00 +0000 UTC true
 	// 0001-01-01 00:00:00 +0000 UTC false

@@ -12,11 +12,11 @@ import (
 
 var errDisk = errors.New("the disk is full")
 
-// faulty is a backlog whose method named by fails returns an error.
+// faulty is a backlog in which one method, named by the field fails, returns an error.
 type faulty struct {
 	*memory
 	fails string
-	reads []int // the length of the buffers, in the order of the calls
+	reads []int // the lengths of the buffers that Read got, in the order of the calls
 
 	submits int
 }
@@ -36,7 +36,7 @@ func (b *faulty) Common() iter.Seq2[CommonClock, error] {
 	return failing(b.memory.Common(), b.err("Common"))
 }
 
-// failing yields all pairs, and then the error, if it is not nil.
+// failing yields all pairs of all, and then the error fails, unless it is nil.
 func failing[T any](all iter.Seq2[T, error], fails error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for v, err := range all {
@@ -80,7 +80,8 @@ func (b *faulty) ReadRequisites(s Site, now time.Time, entries []Entry) (int, ti
 	return b.memory.ReadRequisites(s, now, entries)
 }
 
-// An error of the backlog is returned by the call that gets it, and ends the crawl.
+// If the backlog returns an error, the method that called it returns this error, and the crawl
+// ends.
 func TestErrorsOfTheBacklog(t *testing.T) {
 	for _, method := range []string{"Sites", "Common", "Submit"} {
 		if _, err := New(&faulty{memory: new(memory), fails: method}, Options{}); !errors.Is(err, errDisk) {
@@ -155,7 +156,7 @@ func TestABacklogThatCannotGoOn(t *testing.T) {
 		b := new(memory)
 		f := opened(t, b, Options{}, "http://a.example/")
 		f.mu.Lock()
-		f.pending++ // a submit that never settles
+		f.pending++ // one Submit that never settles
 		f.mu.Unlock()
 		b.growths.Put(Growth{Err: errDisk})
 		f.Settle(t.Context())
@@ -167,7 +168,7 @@ func TestABacklogThatCannotGoOn(t *testing.T) {
 	})
 }
 
-// A turn that was given back cannot be used again.
+// After Finish a turn cannot be used again.
 func TestAFinishedTurn(t *testing.T) {
 	f := opened(t, new(memory), Options{}, "http://a.example/")
 	turn, err := f.Next(t.Context())
@@ -203,9 +204,9 @@ func TestNotYetSaysWhatAndWhen(t *testing.T) {
 	}
 }
 
-// If more than mostAhead entries are in memory, sites read one at a time.
+// If more than mostAhead entries are in memory, each read reads one entry only.
 func TestWhatIsReadAheadIsBounded(t *testing.T) {
-	const ahead = 5 // one of them is handed out at once
+	const ahead = 5 // number of entries of each read; one of them is handed out at once
 	b := &faulty{memory: new(memory)}
 	f := opened(t, b, Options{ReadAhead: ahead, Delay: -1})
 	next := func(site Site) *Turn {
@@ -225,7 +226,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The last of these reads exceeds mostAhead.
+	// The last of these reads brings more than mostAhead entries into memory.
 	var turn *Turn
 	for i := range mostAhead/(ahead-1) + 1 {
 		add(fmt.Sprintf("http://h%d.example", i))
@@ -250,7 +251,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 			t.Errorf("%s reads %d entries, want %d", site, b.reads[len(b.reads)-1], want)
 		}
 	}
-	// An entry finished with Again is in memory again; one that is handed out leaves it.
+	// An entry finished with Again returns to memory, and leaves it when it is handed out.
 	again(Outcome{Again: true})
 	again(Outcome{Again: true})
 	again(page)
@@ -261,7 +262,7 @@ func TestWhatIsReadAheadIsBounded(t *testing.T) {
 	read("http://y.example", ahead)
 }
 
-// A site reads ReadAhead entries at once, and no more before they are used up.
+// A site reads ReadAhead entries at once, and reads no more before these are used up.
 func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
 	for n, want := range map[int]string{0: "[8 8]", 1: "[1 1 1 1 1 1 1 1 1 1]", 3: "[3 3 3 3]", 7: "[7 7]", 8: "[8 8]", 9: "[8 8]"} {
 		b := &faulty{memory: new(memory)}
@@ -281,8 +282,8 @@ func TestHowManyEntriesAreReadAtOnce(t *testing.T) {
 	}
 }
 
-// Finish submits changes to the backlog, and nothing without a change.
-func TestWhatTheBacklogIsTold(t *testing.T) {
+// Finish submits a completion only if something has changed.
+func TestFinishSubmitsOnlyChanges(t *testing.T) {
 	now := time.Now()
 	asked := &Request{Started: now, Ended: now}
 	for _, tc := range []struct {
@@ -310,13 +311,13 @@ func TestWhatTheBacklogIsTold(t *testing.T) {
 	}
 }
 
-// A pause that was moved because of a wrong clock is submitted if it is long.
-func TestWhatTheBacklogIsToldAtOpen(t *testing.T) {
+// A pause that was moved because of a wrong clock is submitted if it is longer than a minute.
+func TestMovedPausesAreSubmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		for _, tc := range []struct {
 			ended, pause time.Duration
-			want         int // not counting the empty one
+			want         int // number of completions, not counting the empty one
 		}{
 			{0, time.Hour, 0},
 			{time.Second, time.Minute, 0},

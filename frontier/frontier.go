@@ -15,65 +15,64 @@ import (
 // Options are the settings of a frontier. The zero value is polite. Patience, Rate, Limit and
 // MaxBytes are only the initial limits: Allow changes them during a run (see Limits).
 type Options struct {
-	Delay       time.Duration // least pause of a site, after the end of a response; 0: DefaultDelay, -1: none
-	IPDelay     time.Duration // least time between the starts of two requests at a public address; 0: 250 ms, -1: no address clock
-	PerIP       int           // largest number of turns at the same time at a public address; 0: 2
-	DomainDelay time.Duration // least pause of a registrable domain, one turn at a time; 0: no domain clock
-	Shared      Shared        // clocks of all crawls of this process or machine; nil: none
-	Lease       time.Duration // for Shared: how long a site is reserved for a request; Received makes this time start anew; 0: 3 minutes
-	// The run ends if no entry falls due within this time. 0: 2 min, -1: no patience, Forever:
-	// the run waits for every entry.
+	Delay       time.Duration // least pause of a site, counted from the end of a response; 0: DefaultDelay, -1: none
+	IPDelay     time.Duration // least time between two starts of requests at one public address; 0: 250 ms, -1: no address clock
+	PerIP       int           // largest number of turns at one public address at the same time; 0: 2
+	DomainDelay time.Duration // least pause of a registrable domain, which then has at most one turn; 0: no domain clock
+	Shared      Shared        // clocks that all crawls of this process or machine share; nil: none
+	Lease       time.Duration // how long Shared reserves a site for a request, counted again from each Received; 0: 3 minutes
+	// Patience is how long the run waits for the next entry. The run ends if no entry falls due
+	// within this time. 0: 2 min, -1: no patience, Forever: the run waits for every entry.
 	Patience time.Duration
-	Rate     rate.Limit // requests per second, all sites together; 0: no limit
-	Limit    int        // pages of the whole crawl; 0: no limit
-	MaxBytes int64      // bytes of the answers of the whole crawl; 0: no limit
-	MaxSite  Spent      // the budget of one site; 0: no limit
+	Rate     rate.Limit // largest number of requests per second to all sites together; 0: no limit
+	Limit    int        // largest number of pages of the whole crawl; 0: no limit
+	MaxBytes int64      // largest number of bytes of all answers of the crawl; 0: no limit
+	MaxSite  Spent      // the budget of each site; 0 in a field: no limit
 
-	// Requisites: after the limit of pages of the crawl or of a site is reached, the images,
-	// scripts and style sheets of pages fetched before are still requested, if their rank is
-	// RequisiteRank and no other limit is reached.
+	// Requisites permits requests for images, scripts and style sheets after the limit of pages of
+	// the crawl or of a site is reached. They must have RequisiteRank and belong to pages that
+	// were fetched before. All other limits still apply.
 	Requisites bool
 
-	// Revisits: entries may be fetched again, see Outcome.Revisit. It must be set if the
-	// backlog has entries that wait to be fetched again. These entries are requested even
-	// after the limit of pages is reached. Revisits also sets Requisites. A site that does
-	// not answer is not given up, but rests for DeadRest.
+	// Revisits permits to fetch entries again (see Outcome.Revisit). It must be set if the backlog
+	// has entries that wait to be fetched again. These entries are requested even after the limit
+	// of pages is reached. Revisits also sets Requisites. With Revisits, a site that does not
+	// answer is not given up, but rests for DeadRest.
 	Revisits bool
-	DeadRest time.Duration // with Revisits: the rest of a site that does not answer; 0: a day
+	DeadRest time.Duration // rest of a site that does not answer, if Revisits is set; 0: a day
 
 	// Site returns the limits of a site. Next and Hop call it before the first request to the
-	// site, with no lock held, so it must be safe for concurrent use. If Site is slow, only its
-	// caller waits; turns of other sites continue. The limits are used as long as the site is
-	// in memory. If Site returns an error, the run ends, as after an error of the backlog; no
-	// entry is lost. If Site is nil, all sites have the limits of Options.
+	// site. No lock is held during the call, so Site must be safe for concurrent use. While Site
+	// runs, only its caller waits; turns of other sites continue. The limits are used as long as
+	// the site is in memory. If Site returns an error, the run ends, as after an error of the
+	// backlog; no entry is lost. If Site is nil, all sites have the limits of Options.
 	Site func(Site) (SiteLimits, error)
 
-	// ReadAhead is how many entries of a site are read from the backlog and kept in memory, at
-	// most 8; 0: 8.
+	// ReadAhead is how many entries of a site are read from the backlog in advance and kept in
+	// memory. The maximum is 8. 0: 8.
 	ReadAhead int
-	// Restarted is when the crawl was last opened after a crash. Each site rests its full pause
-	// from this time. Zero: there was no crash.
+	// Restarted is when the crawl was last opened after a crash. Each site rests its full pause,
+	// counted from this time. Zero: there was no crash.
 	Restarted time.Time
 
-	// Term and Blocked are for a backlog that several frontiers share: see Term and
-	// Frontier.Withdraw.
+	// Term returns the number of the term in which this frontier owns a site, or 0 if another
+	// frontier owns it. Term and Blocked are for a backlog that several frontiers share: see the
+	// type Term and Frontier.Withdraw.
 	//
-	// Term returns the number of the term in which this frontier has a site, or 0 if another
-	// frontier has it. It is called often and with a lock held: it must be quick, safe for
-	// concurrent use, and must not call the frontier. If Term is nil, this frontier has all
-	// sites. If it is not nil, Limits.Open is set at first.
+	// Term is called often and with a lock held: it must be quick, safe for concurrent use, and
+	// must not call the frontier. If Term is nil, this frontier owns all sites. If it is not nil,
+	// Limits.Open is set at the start.
 	Term func(Site) uint64
 	// Blocked returns nil if requests may be made now. Otherwise it returns a channel that is
-	// closed when Blocked is to be called again. Until then Next returns no turn, and
-	// Turn.Bind returns a *NotYet. No turn is out for a site because of this wait, so that it
-	// is no failure of the site. Blocked must be safe for concurrent use. If it is nil,
-	// requests may be made at any time.
+	// closed when Blocked must be called again. Until then Next returns no turn, and Turn.Bind
+	// returns a *NotYet. This wait is no failure of a site, because no turn is out during it.
+	// Blocked must be safe for concurrent use. If it is nil, requests may be made at any time.
 	Blocked func() <-chan struct{}
 	// Credit returns how many pages and bytes this frontier may spend of Limits.Pages and
-	// Limits.Bytes, counted from New; the field Time is not used. Without credit, the limit counts
-	// as reached. After the credit has grown, the backlog must send a Growth, which may be empty.
-	// Credit is called often and with a lock held, as Term is. If it is nil, this frontier may
-	// spend all that the limits allow.
+	// Limits.Bytes, counted from New; the field Time is not used. When the credit is used up, the
+	// limit counts as reached. After the credit has grown, the backlog must send a Growth, which
+	// may be empty. Credit is called like Term: often, and with a lock held. If it is nil, this
+	// frontier may spend all that the limits allow.
 	Credit func() Spent
 }
 
@@ -129,19 +128,19 @@ func orDefault(d, def time.Duration) time.Duration {
 // Any number of workers call Next and Finish; no other goroutine is needed. One of the workers
 // that wait in Next waits for the timer on behalf of all of them.
 type Frontier struct {
-	opts    Options // with defaults filled in; never changed. The limits that Allow changes are in pace
-	backlog Backlog // called without holding mu, except by Hop
+	opts    Options // the settings, with defaults filled in; never changed. pace has the limits that Allow changes
+	backlog Backlog // its methods are called without holding mu, except in Hop
 	opened  time.Time
-	unasked *past // the past that sites without a request share; see the function unasked
-	taken   taken // like unasked, for sites that an unknown frontier had before; guarded by mu
+	unasked *past // one past that all sites without a request share; see the function unasked
+	taken   taken // like unasked, for sites that an unknown frontier owned before; guarded by mu
 
-	// mu guards all fields below, and the fields of sites and commons, so that the places of
-	// sites, what the sites wait for, and the sums (see totals) change together. mu is not held
-	// during Read and Submit of the backlog or while a goroutine waits. Hop calls State of the
-	// backlog with mu held, so that no other goroutine adds the same site to memory at the same
-	// time. While a turn has a site, only this turn reads the site's entries from the backlog
-	// and moves its clocks. Any goroutine that holds mu may change the place of a site (see
-	// place) and its stock (what is known of its entries in the backlog).
+	// mu guards all fields below, and the fields of sites and commons. So the places of sites, the
+	// reasons why sites wait, and the sums (see totals) change together. mu is not held during
+	// Read and Submit of the backlog, or while a goroutine waits. Hop calls State of the backlog
+	// with mu held, so that no other goroutine adds the same site to memory at the same time.
+	// While a turn has a site, only this turn reads the site's entries from the backlog and moves
+	// its clocks. Any goroutine that holds mu may change the place of a site (see place) and its
+	// stock (the known state of its entries in the backlog).
 	mu sync.Mutex
 
 	// sites holds the sites that have queued entries, have a turn, or have completions that the
@@ -149,12 +148,12 @@ type Frontier struct {
 	// Only learn and Hop add a site to the map, and only leave removes one. site.place says in
 	// which queue a site is.
 	sites   map[Site]*site
-	commons [kinds]commons // addresses, domains and hosts that several sites share, with the sites that wait for them
+	commons [kinds]commons // the addresses, domains and host names that several sites share, and the sites that wait for them
 
 	keeper   // the goroutine that waits for the timer
-	queues   // the order of sites
+	queues   // the sites that wait for a request, in order
 	reserve  // how many turns are kept back for quick sites
-	motion   // counts of what is under way
+	motion   // counts of everything that is under way
 	holding  // counts of held entries
 	pace     // limits of all sites together
 	totals   // sums over all sites
@@ -164,7 +163,7 @@ type Frontier struct {
 }
 
 // New returns a frontier for the entries of backlog. It fails if backlog is nil or returns an
-// error, or if a field of opts is not valid.
+// error, or if opts has a field that is not valid.
 func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if backlog == nil {
 		return nil, errors.New("frontier: there is no backlog: NewMemory() makes one")
@@ -199,8 +198,8 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	if err != nil {
 		return f, err
 	}
-	// The last completion is empty. It settles after everything that was submitted to the
-	// backlog earlier, and the run cannot end before it has settled.
+	// The last completion is empty. It settles after all earlier submissions, and the run cannot
+	// end before it has settled.
 	for _, c := range append(moved, Completion{}) {
 		f.submitted()
 		if err := backlog.Submit(c); err != nil {
@@ -210,10 +209,11 @@ func New(backlog Backlog, opts Options) (*Frontier, error) {
 	return f, nil
 }
 
-// maxAdd is the largest number of entries in one Completion of Add.
+// maxAdd is the largest number of entries that Add puts into one Completion.
 const maxAdd = 1000
 
-// ErrNoURL is returned for an entry without a URL. No entry of the same call is queued then.
+// ErrNoURL is returned by Add and Turn.Done if an entry has no URL. The call then queues none of
+// its entries.
 var ErrNoURL = errors.New("frontier: an entry has no URL: ParseURL makes one")
 
 func checkEntries(entries []Entry) error {
@@ -225,12 +225,12 @@ func checkEntries(entries []Entry) error {
 	return nil
 }
 
-// Add queues the entries that the backlog has not seen. It may be called while other goroutines
-// call Next. Until the entries are queued, the run ends only with ErrLimit, ErrStopped or an
-// error of the backlog or of Options.Site. After the end of the run Add queues no entries and
-// returns the same error as Next. If the run ends during a call with more than 1,000 entries,
-// the first of these entries may have been queued. Add returns ErrNoURL if an entry has no URL,
-// and the error of the backlog if the backlog fails.
+// Add queues those entries that the backlog has not seen. It may be called while other goroutines
+// call Next. While Add runs, the run ends only with ErrLimit, ErrStopped or an error of the
+// backlog or of Options.Site. After the end of the run Add queues no entries and returns the same
+// error as Next. If the run ends during a call with more than 1,000 entries, the first of these
+// entries may have been queued. Add returns ErrNoURL if an entry has no URL, and the error of the
+// backlog if the backlog fails.
 func (f *Frontier) Add(entries ...Entry) error {
 	if err := checkEntries(entries); err != nil {
 		return err
@@ -271,8 +271,8 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 		}
 		f.mu.Lock()
 		if !f.led {
-			// If there is a leader (see keeper), only the leader receives the growths of the
-			// backlog, so that they are absorbed in their order.
+			// If there is a leader (the goroutine that waits for the timer, see keeper), only the
+			// leader receives growths of the backlog, so that they are absorbed in their order.
 			select {
 			case g := <-f.backlog.Grown():
 				f.absorb(g)
@@ -302,7 +302,7 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 			if t == nil && err == nil {
 				continue
 			}
-			if t != nil && f.blocked() != nil { // since the backlog was read
+			if t != nil && f.blocked() != nil { // requests may have been blocked while the backlog was read
 				t.putBack()
 				continue
 			}
@@ -312,9 +312,9 @@ func (f *Frontier) Next(ctx context.Context) (*Turn, error) {
 	}
 }
 
-// Settle waits until the backlog has settled everything that was submitted to it, so that the
-// results of Stats and Sites are exact, or until ctx ends. It must not be called while a call of
-// Next is waiting.
+// Settle waits until the backlog has settled all earlier submissions, or until ctx ends. After
+// that the results of Stats and Sites are exact. Settle must not be called while a call of Next is
+// waiting.
 func (f *Frontier) Settle(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -338,9 +338,9 @@ func (f *Frontier) Stop() {
 	f.fail(ErrStopped)
 }
 
-// pick returns the first site that is due and may have a turn, and sets its place to placeOut.
-// If no site may have a turn now, pick returns nil, and how long to wait before it must be
-// called again. It requires that f.mu is held.
+// pick returns the first site that is due and may have a turn, and sets its place to placeOut. If
+// no site may have a turn now, pick returns no site, and the time to wait before the next call of
+// pick. The caller must hold f.mu.
 func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	if f.err != nil {
 		return nil, 0, f.err
@@ -386,8 +386,9 @@ func (f *Frontier) pick(now time.Time) (*site, time.Duration, error) {
 	return nil, wait, f.err
 }
 
-// admit reports whether everything is free that s shares with other sites or needs of them. If
-// it is, admit sets the place of s to placeOut. Otherwise s is parked, or is due later.
+// admit reports whether s may have a turn now: all sites, addresses and names that its turn needs
+// are free. If so, admit sets the place of s to placeOut. Otherwise admit parks s, or makes s due
+// later.
 func (f *Frontier) admit(s *site, now time.Time) bool {
 	wants := s.work().wants
 	if o := wants; o != nil {
@@ -414,10 +415,10 @@ func (f *Frontier) admit(s *site, now time.Time) bool {
 	return true
 }
 
-// hand returns a turn for s, a site that pick has returned. It returns no turn and no error if
-// s has no entry, if the limits of s forbid a request, or if ctx has ended. No other goroutine
-// can use the entries of s while the backlog is read without f.mu, because the place of s is
-// placeOut.
+// hand returns a turn for s, a site that pick has returned. It returns no turn and no error if s
+// has no entry, if the limits of s forbid a request, or if ctx has ended. hand reads the backlog
+// without holding f.mu. No other goroutine can use the entries of s meanwhile, because the place
+// of s is placeOut.
 func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	t := &Turn{frontier: f, site: s, unsure: !s.quick(), began: f.now()}
 	err := f.limit(s)
@@ -427,7 +428,7 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now()) || !f.has(s.name)
-	shut := !s.page || f.shut(s) // a site that was shut (see shut) when it was picked gets no page now, even if pages were allowed again since
+	shut := !s.page || f.shut(s) // a site without page requests (see shut) at the pick gets no page now, even if pages were allowed since
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
 		err = f.read(s, shut)
@@ -457,8 +458,8 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 	return t, nil
 }
 
-// read reads entries of s from the backlog. The place of s must be placeOut. If shut is true,
-// only entries that are AfterPages are read, because the limit of pages is reached.
+// read reads entries of s from the backlog. The place of s must be placeOut. If shut is true, read
+// reads only entries for which Entry.AfterPages holds, because the limit of pages is reached.
 func (f *Frontier) read(s *site, shut bool) error {
 	if shut {
 		return f.readRequisites(s)
@@ -466,8 +467,8 @@ func (f *Frontier) read(s *site, shut bool) error {
 	return f.readAhead(s)
 }
 
-// room returns the beginning of the given slice, as long as one read of the backlog may fill
-// it. This keeps the memory for entries small. It requires that f.mu is held.
+// room returns the first part of all. Its length is the number of entries that one read of the
+// backlog may fill. This keeps the memory for entries small. The caller must hold f.mu.
 func (f *Frontier) room(all []Entry) []Entry {
 	if f.ahead > mostAhead {
 		return all[:1]
@@ -475,21 +476,21 @@ func (f *Frontier) room(all []Entry) []Entry {
 	return all[:f.opts.ReadAhead]
 }
 
-// readAhead reads entries of s from the backlog. The place of s must be placeOut. After a
-// failure of s, entries that have not failed yet are read first.
+// readAhead reads entries of s from the backlog. The place of s must be placeOut. If s has failed,
+// entries without a failure come first.
 func (f *Frontier) readAhead(s *site) error {
 	now := f.now()
 	f.mu.Lock()
 	waiting, w := now, s.atWork()
 	if s.resting() && s.more {
-		waiting = time.Time{} // read no entries that wait for their Due
+		waiting = time.Time{} // a zero time makes Read skip the entries that wait for their Due
 	} else if !w.retry.After(now) {
 		if w.kept.After(now) {
 			waiting = w.kept
 		}
 		w.retry = time.Time{}
 	}
-	// more is set before the read, because a growth during the read may set it to true.
+	// more is set to false before the read, because a growth during the read may set it to true.
 	s.more = false
 	var room [maxAhead]Entry
 	buf := f.room(room[:])
@@ -506,8 +507,8 @@ func (f *Frontier) readAhead(s *site) error {
 	return err
 }
 
-// The site of t may have waited for another site, which is then out together with it. adoptHeld
-// gives t the right to that other site.
+// adoptHeld gives t the right to a second site, if the site of t has waited for that site. Both
+// sites are out already: admit has taken them together.
 func (t *Turn) adoptHeld() {
 	if w := t.site.work().wants; w != t.site {
 		t.held = w
@@ -523,9 +524,9 @@ func (f *Frontier) handHop(o *site, now time.Time) *Turn {
 	return t
 }
 
-// release ends the rights of t: to its sites, to commons and to the names it has reserved. It
-// queues the sites that waited for what t had. It requires that f.mu is held, and may unlock
-// and lock f.mu before it frees anything.
+// release ends all rights of t: to its sites, to commons and to the names that it has reserved. It
+// queues the sites that waited for these. The caller must hold f.mu. release may unlock and lock
+// f.mu before it frees anything.
 func (f *Frontier) release(t *Turn, now time.Time) {
 	t.submitLeftEnds()
 	if t.hop {
@@ -546,10 +547,9 @@ func (f *Frontier) release(t *Turn, now time.Time) {
 	f.free(t.site)
 }
 
-// released returns when another process may use the host or site that t has reserved. For a
-// host, this is the end of the rest after the request. What only this site of the host waits
-// for, such as its visit time or its robots.txt, does not count, because the other sites of the
-// host need not wait for it.
+// released returns when another process may use the host or site that t has reserved. For a host,
+// this is the end of the rest after the request. Waits of only this site, such as for its visit
+// time or its robots.txt, do not count: other sites of the host need not wait for them.
 func (t *Turn) released() time.Time {
 	if t.requested && t.bound[byHost] != "" {
 		return t.rested
@@ -571,7 +571,7 @@ func (f *Frontier) free(s *site) {
 	f.tellFreed()
 }
 
-// fail ends the run with an error. If there are several calls, the first error is kept.
+// fail ends the run with err. If fail is called several times, the first error is kept.
 func (f *Frontier) fail(err error) {
 	if f.err == nil {
 		f.err = err
@@ -580,9 +580,8 @@ func (f *Frontier) fail(err error) {
 	f.kickLocked()
 }
 
-// maxAhead is the largest number of entries of one site that are read ahead, which means before
-// they are needed. If more than mostAhead entries of all sites are in memory, each read is for
-// one entry only.
+// maxAhead is the largest number of entries of one site that are read before they are needed. If
+// more than mostAhead entries of all sites are in memory, each read reads one entry only.
 const (
 	maxAhead  = 8
 	mostAhead = 16 << 10

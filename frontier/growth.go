@@ -6,9 +6,9 @@ import (
 )
 
 // recall loads the sites of the backlog that have entries left or still rest. If the wall clock
-// was wrong, the end of a pause is shifted (Clocks.meet). If the pause is longer than a minute,
-// recall returns a completion that saves the new end. If the new end was not saved, each of
-// several short runs would shift it again, and the pause would never end.
+// was wrong, Clocks.meet shifts the end of a pause. If such a pause is longer than a minute,
+// recall returns a completion that saves the new end. Otherwise each of several short runs would
+// shift the end again, and the pause would never end.
 func (f *Frontier) recall() (moved []Completion, err error) {
 	for st, err := range f.backlog.Sites() {
 		if err != nil {
@@ -39,7 +39,7 @@ func (f *Frontier) recall() (moved []Completion, err error) {
 	return moved, nil
 }
 
-// restore reads from the backlog the clocks that several sites share.
+// restore reads the clocks that several sites share from the backlog.
 func (f *Frontier) restore() error {
 	for c, err := range f.backlog.Common() {
 		if err != nil {
@@ -50,7 +50,7 @@ func (f *Frontier) restore() error {
 	return nil
 }
 
-// restoreCommon sets a clock that several sites share, which the backlog has kept.
+// restoreCommon sets a clock that several sites share to the value stored in the backlog.
 func (f *Frontier) restoreCommon(c CommonClock, now time.Time) {
 	kind, name, _ := strings.Cut(c.Name, " ")
 	switch Clock(kind) {
@@ -61,9 +61,9 @@ func (f *Frontier) restoreCommon(c CommonClock, now time.Time) {
 	}
 }
 
-// absorbGrown absorbs a growth of the backlog, if there is no leader (see keeper) that does so.
-// Growths that are not absorbed are merged, and the merged growth would become large while Add
-// adds many entries.
+// absorbGrown absorbs a growth of the backlog, unless a leader (see keeper) does this. Growths
+// that are not absorbed are merged. The merged growth would become large while Add adds many
+// entries.
 func (f *Frontier) absorbGrown() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,9 +92,9 @@ func (f *Frontier) newSite(name Site) *site {
 	return s
 }
 
-// unasked returns the past that all sites without a request and with the usual pause share. It
-// makes these sites rest for this pause, counted from a restart after a crash. If there was no
-// such restart, it is nil.
+// unasked returns one past for all sites that have had no request and have the usual pause. This
+// past makes a site rest for the pause, counted from a restart after a crash. If there was no such
+// restart, unasked returns nil.
 func unasked(restarted time.Time, delay time.Duration) *past {
 	if restarted.IsZero() {
 		return nil
@@ -105,9 +105,9 @@ func unasked(restarted time.Time, delay time.Duration) *past {
 	return s.past
 }
 
-// restart makes s rest its full pause, counted from the last restart after a crash, or from
-// the time until which an unknown frontier may have sent a request (Term.Rest). The length of
-// the pause follows from those limits of s that are known so far.
+// restart makes s rest its full pause. The pause counts from the last restart after a crash, or
+// from the time until which an unknown frontier may have sent a request (Term.Rest). The length of
+// the pause depends on the limits of s, as far as they are known.
 func (f *Frontier) restart(s *site) {
 	if rest := s.unknownUntil(); !rest.IsZero() {
 		f.restUnknown(s, rest)
@@ -125,8 +125,8 @@ func (f *Frontier) restart(s *site) {
 	s.raise(f.opts.Restarted.Add(gap), RestartClock)
 }
 
-// holdHost makes all sites with the host name of s wait until the rest of s after its last
-// answer has ended, even if this answer came in an earlier run.
+// holdHost makes all sites with the host name of s wait until s has rested after its last answer.
+// The last answer may have come in an earlier run.
 func (f *Frontier) holdHost(s *site) {
 	if !s.public() {
 		return
@@ -161,15 +161,15 @@ func (f *Frontier) absorb(g Growth) {
 	f.kickLocked()
 }
 
-// leave removes a site from memory, if it has no queued entry, if nothing else in memory needs
-// it, and if the backlog has its current clocks.
+// leave removes a site from memory, if the site has no queued entry, no turn or other site needs
+// it, and the backlog has its current clocks.
 func (f *Frontier) leave(st SiteState) {
 	s := f.sites[st.Site]
 	if w := s.work(); s.left() > 0 || s.place != placeIdle || w.wants != nil || w.wantedBy > 0 || s.given() {
 		return
 	}
 	due, by := s.ownDue()
-	// A rest that counts from Term.Rest is not in the backlog's clocks, but in the state.
+	// A rest that counts from Term.Rest is stored in the state's Term, not in its clocks.
 	known := st.Clocks.Due.Equal(due) || by == RestartClock && !s.unknownUntil().IsZero()
 	if !known || !st.Clocks.Ended.Equal(s.lastAsked()) {
 		return
@@ -180,9 +180,8 @@ func (f *Frontier) leave(st SiteState) {
 	}
 }
 
-// learn applies the state st of a site, as the backlog knows it. If the site is already in
-// memory, the clocks in memory are newer than those of st, so learn updates only what is known
-// of its entries.
+// learn applies st, the state of a site in the backlog. If the site is already in memory, its
+// clocks in memory are newer, so learn updates only the site's stock.
 func (f *Frontier) learn(st SiteState) {
 	s := f.sites[st.Site]
 	if s == nil {

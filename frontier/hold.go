@@ -2,19 +2,19 @@ package frontier
 
 import "errors"
 
-// A held entry ends later than its turn, by a call of Done. In between the caller handles
-// the answer, the site can have other turns, and the entry stays queued. If the process is
+// A held entry ends later than its turn, by a call of Done. Between Finish and Done the caller
+// handles the answer, the site can have other turns, and the entry stays queued. If the process is
 // killed before Done, the next run requests the entry again.
 
-// errNotHeld is returned by Done if the entry of the turn is not held: Finish has not held it,
-// or Done was called before.
+// errNotHeld is returned by Done if the entry of the turn is not held: Finish did not hold it, or
+// Done was called before.
 var errNotHeld = errors.New("frontier: the turn holds no entry: Finish was not called with Hold, or has queued the entry again, or Done was called before")
 
 // holding counts the held entries. Finish adds to the counts; Done and submitEnds subtract.
 type holding struct {
-	held      int           // entries whose Done was not called
+	held      int           // entries for which Done was not called yet
 	heldPages int           // entries that will count for Spent.Pages: they are held, or their ends are not submitted yet
-	idle      chan struct{} // of capacity 1, see Idle
+	idle      chan struct{} // the channel that Idle returns; its capacity is 1
 }
 
 // A heldEnd is the end of a held entry, between the call of Done and the Submit to the backlog.
@@ -25,7 +25,7 @@ type heldEnd struct {
 	links []Entry
 }
 
-// Held reports whether the entry of t is held: Finish has held it, and Done was not called yet.
+// Held reports whether Finish has held the entry of t and Done was not called yet.
 func (t *Turn) Held() bool {
 	t.frontier.mu.Lock()
 	defer t.frontier.mu.Unlock()
@@ -33,11 +33,11 @@ func (t *Turn) Held() bool {
 }
 
 // Done ends the entry that Finish has held, with the fate that Finish returned. It also queues
-// links: entries that were found on the page after Finish. If the process is killed, the
-// backlog has either both the end and the links, or neither. Done may be called from any
-// goroutine, even after the end of the run, and waits no longer than Finish does. If another
-// turn has the site, the end is submitted when that turn is finished. Done returns ErrNoURL if a
-// link has no URL, an error of the backlog, or an error that says that no entry is held.
+// links: entries that were found on the page after Finish. If the process is killed, the backlog
+// has either both the end and the links, or neither. Done may be called from any goroutine, even
+// after the end of the run, and waits no longer than Finish does. If another turn has the site,
+// the end is submitted when that turn is finished. Done returns ErrNoURL if a link has no URL. It
+// also returns errors of the backlog, and an error if no entry is held.
 func (t *Turn) Done(links ...Entry) error {
 	if err := checkEntries(links); err != nil {
 		return err
@@ -54,10 +54,10 @@ func (t *Turn) Done(links ...Entry) error {
 	f.held--
 	s.atWork().held--
 	if s.place == placeOut {
-		return nil // the run cannot end before that turn does
+		return nil // the other turn submits the end; the run cannot end before that turn does
 	}
-	// No other goroutine may submit completions of the site at the same time, because a
-	// completion with earlier clocks would reset the clocks if it came later.
+	// No other goroutine may submit completions of the site at the same time. A completion with
+	// earlier clocks would reset the clocks if it came later.
 	f.take(s)
 	f.closing++
 	err := f.submitEnds(s)
@@ -67,14 +67,13 @@ func (t *Turn) Done(links ...Entry) error {
 	return err
 }
 
-// Idle returns a channel that receives a value when only held entries are left. Then no turn is
-// handed out before a call of Done. Only one receiver gets the value. A value that was not
-// received is removed when a turn is handed out. Still, there may be other entries again when a
-// value is received.
+// Idle returns a channel that receives a value when only held entries are left. Next then returns
+// no turn until Done is called. All callers get the same channel, and only one receiver gets the
+// value. The frontier removes an old value when it hands out a turn. Still, when a value is
+// received, there may be other entries again.
 func (f *Frontier) Idle() <-chan struct{} { return f.idle }
 
-// tellIdle sends a value on f.idle if only held entries are left. It requires that f.mu is
-// held.
+// tellIdle sends a value on f.idle if only held entries are left. The caller must hold f.mu.
 func (f *Frontier) tellIdle() {
 	if f.held == 0 || !f.still() {
 		return
@@ -85,8 +84,8 @@ func (f *Frontier) tellIdle() {
 	}
 }
 
-// notIdle removes the value of tellIdle, since a turn is handed out: otherwise a receiver would
-// get it much later, while the frontier is busy. It requires that f.mu is held.
+// notIdle removes the value of tellIdle when a turn is handed out. Otherwise a receiver would get
+// this value much later, while the frontier is busy. The caller must hold f.mu.
 func (f *Frontier) notIdle() {
 	select {
 	case <-f.idle:
@@ -94,7 +93,7 @@ func (f *Frontier) notIdle() {
 	}
 }
 
-// hold stores the fate with which Done will end the entry of t. It requires that f.mu is held.
+// hold stores the fate with which Done will end the entry of t. The caller must hold f.mu.
 func (t *Turn) hold(fate Fate) {
 	t.end = fate
 	t.frontier.held++
@@ -106,8 +105,8 @@ func (t *Turn) hold(fate Fate) {
 }
 
 // submitEnds submits work.ends of s: the ends of entries that calls of Done could not submit,
-// because the site was out. It requires that the caller has s, whose place is placeOut, and
-// that f.mu is held. It unlocks and locks f.mu for each end.
+// because the site was out. The caller must have set the place of s to placeOut, and must hold
+// f.mu. submitEnds unlocks and locks f.mu for each end.
 func (f *Frontier) submitEnds(s *site) error {
 	for len(s.work().ends) > 0 {
 		w := s.atWork()
@@ -140,8 +139,8 @@ func (f *Frontier) submitEnds(s *site) error {
 	return nil
 }
 
-// submitLeftEnds submits work.ends of the sites of t (see submitEnds). It requires that mu is
-// held, and may unlock and lock mu.
+// submitLeftEnds submits work.ends of the sites of t (see submitEnds). The caller must hold mu,
+// and submitLeftEnds may unlock and lock it.
 func (t *Turn) submitLeftEnds() {
 	for again := true; again; {
 		again = false

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// meanwhile is a backlog that calls do after the Submit of a held end.
+// meanwhile is a backlog that calls do after it has stored the end of a held entry.
 type meanwhile struct {
 	*memory
 	do  func()
@@ -24,7 +24,7 @@ func (b *meanwhile) Submit(c Completion) error {
 	return err
 }
 
-// held returns a frontier with another entry, and a turn whose entry is held.
+// held returns a turn whose entry is held, and its frontier, which has another entry.
 func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 	t.Helper()
 	f := opened(t, b, Options{}, "http://a.example/1", "http://a.example/2")
@@ -46,9 +46,9 @@ func held(t *testing.T, b *meanwhile) (*Frontier, *Turn) {
 	return f, turn
 }
 
-// While an end is submitted its site is in no queue. The crawl does not end then, and no
-// other turn has the site.
-func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
+// While the end of a held entry is submitted, its site is in no queue. The crawl does not end in
+// this time, and no other turn gets the site.
+func TestARunDoesNotEndWhileAnEndIsSubmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &meanwhile{memory: new(memory)}
 		f, turn := held(t, b)
@@ -78,7 +78,8 @@ func TestTheSiteOfAnEndThatIsSubmittedIsStillThere(t *testing.T) {
 	})
 }
 
-// An error of Submit for a held end ends the crawl, in Done and in Finish of another turn.
+// If Submit fails for a held entry, the crawl ends. Either Done or the Finish of another turn
+// returns the error.
 func TestAnEndThatCannotBeKept(t *testing.T) {
 	for name, out := range map[string]bool{"at once": false, "with the turn that has the site": true} {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +111,7 @@ func TestAnEndThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// The value of Idle is removed when a turn is handed out, because nothing is idle from then on.
+// A turn that is handed out removes the value of Idle, because the frontier is no longer idle.
 func TestIdleEndsWithTheNextTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, &meanwhile{memory: new(memory)}, Options{}, "http://a.example/1")

@@ -11,9 +11,8 @@ import "time"
 // clock to stored times.
 
 const (
-	// longSleep is the longest time since the last answer of a site that is believed. If more
-	// time seems to have passed, the wall clock was wrong, and the last pause of the site
-	// counts from now.
+	// longSleep is the longest believable time since the last answer of a site. If the clock shows
+	// a longer time, the wall clock was wrong, and the last pause of the site counts from now.
 	longSleep = 365 * 24 * time.Hour
 	// maxPause is the longest pause that a server can cause.
 	maxPause = 365 * 24 * time.Hour
@@ -27,12 +26,12 @@ func live(t, now time.Time) time.Time {
 	return now.Add(min(t.Sub(now), maxPause))
 }
 
-// meet converts the times of c, which an earlier run has stored. It reports whether it had to
-// move them, because the wall clock was wrong.
+// meet converts the times of c, which an earlier run has stored. It reports whether it had to move
+// them because the wall clock was wrong.
 func (c *Clocks) meet(now time.Time) (moved bool) {
 	if c.Ended.IsZero() {
-		// There was no request. If the site still has a reason to wait, the site will set these
-		// clocks again.
+		// There was no request, so stored reasons to wait are dropped. If a reason still exists,
+		// the site sets these clocks again.
 		c.Due, c.By, c.RetryAfter = time.Time{}, NoClock, time.Time{}
 		return false
 	}
@@ -47,9 +46,9 @@ func (c *Clocks) meet(now time.Time) (moved bool) {
 	return moved
 }
 
-// meetEntry converts due, which is the earliest Due of the entries of a site that wait. An
-// entry waits at most maxRetryDelay for another try, or at most maxRevisit to be fetched again.
-// A later Due was set by a clock that was ahead, so meetEntry returns now instead.
+// meetEntry converts due, which is the earliest Due of the waiting entries of a site. An entry
+// waits at most maxRetryDelay for a retry, and at most maxRevisit to be fetched again. A later due
+// was set with a clock that was ahead, so meetEntry returns now instead.
 func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	most := maxRetryDelay
 	if f.opts.Revisits {
@@ -65,7 +64,7 @@ func (f *Frontier) meetEntry(due, now time.Time) time.Time {
 	}
 }
 
-// meetRestart converts t, the time of the last restart after a crash.
+// meetRestart converts t, the time of the last restart after a crash, for use in this run.
 func meetRestart(t, now time.Time) time.Time {
 	if t.After(now) {
 		return now

@@ -10,7 +10,7 @@ import (
 
 func always(Site) (netip.Addr, time.Duration, Outcome) { return oneAddr, 0, page }
 
-// knowing returns a backlog with one page of a site with the clocks c.
+// knowing returns a backlog that has one page of a site, and the clocks c of this site.
 func knowing(t *testing.T, c Clocks) *memory {
 	t.Helper()
 	b := new(memory)
@@ -18,12 +18,12 @@ func knowing(t *testing.T, c Clocks) *memory {
 	if err := b.Submit(Completion{Site: u.Site(), Clocks: c, Links: []Entry{{URL: u}}}); err != nil {
 		t.Fatal(err)
 	}
-	<-b.Grown() // by an earlier run
+	<-b.Grown() // drop the growth of the earlier run
 	return b
 }
 
-// A pause that a wrong clock has put years into the future counts from the first run
-// with another clock, not from each run.
+// A pause that a wrong clock has put years into the future counts from the first run with a
+// correct clock. Later runs do not start it again.
 func TestAPauseThatWasMovedIsNotMovedAgain(t *testing.T) {
 	for name, away := range map[string]time.Duration{"ahead": 5 * 365 * 24 * time.Hour, "long ago": -5 * 365 * 24 * time.Hour} {
 		for _, named := range []bool{true, false} {
@@ -67,7 +67,7 @@ func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
 			t.Fatalf("%d requests, want 2", len(log))
 		}
 		for _, s := range log {
-			// The floor of a public address is kept.
+			// The least delay at public addresses still applies.
 			want := 50 * time.Millisecond
 			if s.site == "http://a.example" {
 				want = PublicFloor
@@ -79,7 +79,7 @@ func TestAnUncleanStartOfTheFutureIsOneOfNow(t *testing.T) {
 	})
 }
 
-// An entry whose wait is longer than the maximum was queued by a clock that was fast.
+// An entry that waits longer than the maximum was queued while the clock was ahead.
 func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 	for wait, want := range map[time.Duration]time.Duration{24 * time.Hour: 24 * time.Hour, 24*time.Hour + 1: 0, 9 * 365 * 24 * time.Hour: 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 			if err := b.Submit(Completion{Site: "http://a.example", Entry: e[0], Fate: Fate{Code: Waiting, Until: begin.Add(wait)}}); err != nil {
 				t.Fatal(err)
 			}
-			<-b.Grown() // by an earlier run
+			<-b.Grown() // drop the growth of the earlier run
 			log := serve(t, opened(t, b, Options{Patience: 48 * time.Hour}), true, always)
 			if len(log) != 1 || log[0].start.Sub(begin) != want {
 				t.Errorf("%v: requests %v after %v, want %v", wait, log, begin, want)
@@ -101,7 +101,7 @@ func TestAnEntryOfTheFutureHasWaitedLongEnough(t *testing.T) {
 	}
 }
 
-// A Retry-After in the year 9999 is not waited for.
+// A Retry-After in the year 9999 is cut to a year.
 func TestPausesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{}, "http://a.example/", "http://a.example/2")

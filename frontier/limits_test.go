@@ -12,20 +12,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// force is the referee's state of the limits in force. It never permits more than the
-// frontier's limits, whichever of the two is set first.
+// force is the referee's record of the current limits. allow updates it before or after the
+// frontier, so that the referee reports no false failure while a limit changes.
 type force struct {
 	pages, turns int // 0: no limit
 	rate         rate.Limit
 
-	changed  time.Time // turns: one taken at that moment may have been taken before the change
-	since    time.Time // rate
-	tokens   float64   // permitted by the rates before
-	requests int       // since there is a rate
+	changed  time.Time // time of the last change of turns; a turn that starts at this time may belong to the old limit
+	since    time.Time // when the current rate was set
+	tokens   float64   // number of requests that earlier rates have permitted
+	requests int       // number of requests while a rate is set
 
-	out   int // turns, not counting those of hops
-	moves int // all turns so far
-	done  int // pages
+	out   int // turns that are out, without those of Hop
+	moves int // number of all turns so far
+	done  int // number of pages so far
 }
 
 func (in *force) took(hop bool) error {
@@ -38,9 +38,9 @@ func (in *force) took(hop bool) error {
 	return nil
 }
 
-// asked counts a request. A hop does not wait for the rate of all requests, but uses a
-// token, so each worker may be one request ahead. As many requests may be under way when
-// a rate is first set.
+// asked counts a request, and returns an error if the rate does not permit it. Each worker may be
+// one request ahead, because a hop does not wait for the rate, but uses a token. When a rate is
+// first set, each worker may have a request under way.
 func (in *force) asked() error {
 	in.requests++
 	most := in.tokens + float64(in.rate)*time.Since(in.since).Seconds() + 1 + 2*workers
@@ -60,7 +60,7 @@ func (in *force) ended(e Entry, fate Fate) error {
 	return nil
 }
 
-// set updates the state to new limits.
+// set updates the record to new limits.
 func (in *force) set(l Limits) {
 	now := time.Now()
 	in.tokens += float64(in.rate) * now.Sub(in.since).Seconds()
@@ -70,7 +70,7 @@ func (in *force) set(l Limits) {
 	in.pages, in.turns, in.rate, in.changed, in.since = l.Pages, l.Turns, l.Rate, now, now
 }
 
-// allow changes the limits. Pages are only ever added.
+// allow changes the limits of f. The limit of pages is only ever raised.
 func (r *referee) allow(f *Frontier, change func(*Limits)) {
 	l := limitsOf(f)
 	change(&l)
@@ -93,8 +93,8 @@ func (r *referee) moves() int {
 	return r.in.moves
 }
 
-// meddle changes the limits of an open crawl while it runs, adds entries and calls Rest;
-// then it removes all limits and lets the crawl end.
+// meddle changes the limits of an open crawl while it runs, adds entries and calls Rest. At the
+// end it removes all limits and lets the crawl end.
 func (r *referee) meddle(f *Frontier) {
 	for i := range 100 {
 		time.Sleep(time.Duration(r.intn(5000)) * time.Millisecond)
@@ -116,7 +116,7 @@ func (r *referee) meddle(f *Frontier) {
 	r.allow(f, func(l *Limits) { *l = Limits{Patience: Forever} })
 }
 
-// look checks that nothing has happened between two equal results of Rest.
+// look checks that nothing happens between two equal results of Rest.
 func (r *referee) look(f *Frontier) {
 	first, from := f.Rest(), r.moves()
 	time.Sleep(time.Duration(r.intn(300)) * time.Millisecond)
@@ -126,7 +126,7 @@ func (r *referee) look(f *Frontier) {
 	}
 }
 
-// finished finishes every turn with a page, until the end, and returns their number.
+// finished finishes each turn with a page until the run ends, and counts the pages in n.
 func finished(t *testing.T, f *Frontier, n *atomic.Int64) error {
 	for {
 		turn, err := f.Next(t.Context())
@@ -140,7 +140,7 @@ func finished(t *testing.T, f *Frontier, n *atomic.Int64) error {
 	}
 }
 
-// An entry added at the very end is crawled, or Add fails.
+// An entry that is added at the end of a run is crawled, or Add fails.
 func TestAddAtTheEnd(t *testing.T) {
 	for round := range 100 {
 		synctest.Test(t, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestAddAtTheEnd(t *testing.T) {
 	}
 }
 
-// A limit raised at the very end is used, or Allow fails.
+// If a limit is raised at the end of a run, the run uses it, or Allow fails.
 func TestAllowAtTheEnd(t *testing.T) {
 	var urls []string
 	for i := range 100 {
@@ -252,7 +252,7 @@ func TestNegativeLimitsChangeNothing(t *testing.T) {
 	}
 }
 
-// Next returns at once after the limits no longer permit another turn.
+// Next returns at once when the limits do not permit another turn any more.
 func TestAnOpenFrontierIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Limit: 1}, "http://a.example/", "http://b.example/")
@@ -277,7 +277,7 @@ func TestAnOpenFrontierIsClosed(t *testing.T) {
 	})
 }
 
-// limitsOf returns the limits in force.
+// limitsOf returns the current limits of f.
 func limitsOf(f *Frontier) Limits {
 	f.mu.Lock()
 	defer f.mu.Unlock()

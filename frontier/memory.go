@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Memory is a Backlog in memory. It is for crawls without a directory, and tests compare other
+// A Memory is a Backlog in memory, for crawls that keep nothing on disk. Tests compare other
 // backlogs with it.
 type Memory interface {
 	Backlog
@@ -21,7 +21,7 @@ type Memory interface {
 	// Known reports whether an entry with the key of e (Entry.Key) was ever submitted.
 	Known(e *Entry) (bool, error)
 
-	// Forget queues again the entries that were read and have not ended, as a restart would.
+	// Forget queues again the entries that were read and have not ended, as a restart does.
 	Forget()
 }
 
@@ -33,7 +33,7 @@ type memory struct {
 	sites   map[Site]*memorySite // every site that was ever named; no site is removed
 	seen    seenSet              // keys of all entries ever submitted
 	common  map[string]time.Time // due times of common clocks, by CommonClock.Name; Submit only makes them later
-	touched []*memorySite        // the sites that the current Submit has changed
+	touched []*memorySite        // the sites that the current Submit has changed so far
 	growths Growths
 }
 
@@ -42,7 +42,7 @@ type memorySite struct {
 	lastID  uint64
 	ready   entryHeap
 	waiting entryHeap
-	out     map[uint64]Entry // entries that were read and have not ended
+	out     map[uint64]Entry // entries that were read and have not ended, by ID
 	touched bool             // the site is in memory.touched
 }
 
@@ -177,8 +177,7 @@ func (m *memory) Submit(c Completion) error {
 	return nil
 }
 
-// queue adds to the queue those entries of links that are new. links has at most maxLooks
-// entries.
+// queue adds the new ones of links to the queue. links has at most maxLooks entries.
 func (m *memory) queue(links []Entry) {
 	var room [maxLooks]look
 	looks := room[:len(links)]
@@ -201,9 +200,9 @@ func (m *memory) queue(links []Entry) {
 	}
 }
 
-// own returns a copy of u for the queue, so that a queued URL does not keep the text of all the
-// links of its page in memory. If the text of u is equal to key, which the set of seen keys
-// keeps anyway, the copy shares the memory of key.
+// own returns a copy of u for the queue. Without a copy, a queued URL would keep the text of all
+// links of its page in memory. If the text of u equals key, the copy shares the memory of key,
+// which the set of seen keys keeps in any case.
 func own(u URL, key string) URL {
 	if u.text == key {
 		return URL{key, u.site}
@@ -211,8 +210,8 @@ func own(u URL, key string) URL {
 	return u.Clone()
 }
 
-// touch returns the site with the given name, which the caller then changes, and adds it to
-// m.touched.
+// touch returns the site with the given name, and adds the site to m.touched. The caller is about
+// to change the site.
 func (m *memory) touch(name Site) *memorySite {
 	s := m.site(name)
 	if !s.touched {
@@ -222,7 +221,7 @@ func (m *memory) touch(name Site) *memorySite {
 	return s
 }
 
-// bringForward gives an earlier Due to the entries whose pages were changed. See Changes.Due.
+// bringForward gives an earlier Due to entries whose pages have changed. See Changes.Due.
 func (m *memory) bringForward(changes *Changes) {
 	if changes == nil {
 		return
@@ -345,9 +344,9 @@ func (s *memorySite) summary() SiteState {
 // each level, and is never put into an interface.
 type entryHeap []Entry
 
-// nextAgain searches the entry at i and the entries below it in the heap. It returns the
-// earliest Due of those that wait to be fetched again, but no later time than the parameter
-// most. If most is zero, there is no such bound.
+// nextAgain returns the earliest Due of the entries to fetch again, among the entry at i and the
+// entries below it in the heap. It returns most if no such entry is due before most. A zero most
+// means that there is no bound.
 func (h entryHeap) nextAgain(i int, most time.Time) time.Time {
 	switch {
 	case i >= len(h) || !most.IsZero() && !h[i].Due.Before(most):

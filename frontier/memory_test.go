@@ -10,13 +10,13 @@ import (
 	"unsafe"
 )
 
-// listed is an entry of a list, with its state.
+// listed is an entry of a list, with its state in the backlog.
 type listed struct {
 	Entry
 	out, ended bool
 }
 
-// list is a Backlog of one site, written after its documentation.
+// list is a slow, simple Backlog of one site. It follows the documentation of Backlog.
 type list struct {
 	all    []*listed
 	clocks Clocks
@@ -72,7 +72,8 @@ func (l *list) state(site Site) SiteState {
 	return st
 }
 
-// Other backlogs are tested against Memory; Memory is tested against a list.
+// Memory and the simple backlog list give the same results. Other backlogs are tested against
+// Memory.
 func TestMemoryIsWhatABacklogSays(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -101,14 +102,14 @@ func TestMemoryIsWhatABacklogSays(t *testing.T) {
 	}
 }
 
-// walk does the same with Memory and a list.
+// walk calls the same methods of a Memory and a list, and compares the results.
 type walk struct {
 	t       *testing.T
 	random  *rand.Rand
 	memory  *memory
 	list    list
-	submits int // that have not settled
-	forward int // entries made due earlier by a change
+	submits int // calls of Submit that have not settled
+	forward int // number of entries that a change has made due earlier
 }
 
 const walked = Site("http://a.example")
@@ -125,7 +126,7 @@ func (w *walk) submit(c Completion) {
 	w.submits++
 }
 
-// link submits links; some of them are known.
+// link submits links to both backlogs; some of the links are known already.
 func (w *walk) link() {
 	var links []Entry
 	for range w.random.IntN(4) {
@@ -162,7 +163,7 @@ func (w *walk) read() {
 	}
 }
 
-// complete does something with some of the entries that are out.
+// complete submits completions for some of the entries that were read and have not ended.
 func (w *walk) complete() {
 	for _, e := range w.list.all {
 		if !e.out || w.random.IntN(3) > 0 {
@@ -171,10 +172,10 @@ func (w *walk) complete() {
 		c := Completion{Site: walked, Clocks: Clocks{Due: w.at(1000)}, Given: Fate{Code: Code(w.random.IntN(2))}, Entry: e.Entry}
 		w.list.clocks, w.list.given = c.Clocks, c.Given
 		switch w.random.IntN(4) {
-		case 3: // it will be fetched again
+		case 3: // the entry will be fetched again
 			e.Tries, e.Due, e.out, e.Visits = 0, w.at(100), false, &Visits{Seen: w.random.IntN(3), Last: Fate{Code: Fetched, Time: w.at(60)}}
 			c.Entry.Tries, c.Entry.Visits, c.Fate = 0, e.Visits, Fate{Code: Fetched, Until: e.Due}
-		case 0: // it stays out
+		case 0: // the entry stays out
 		case 1:
 			e.out, e.Tries, e.ByGet, e.Due = false, e.Tries+1, e.ByGet || e.Head && w.random.IntN(2) == 0, w.at(100)
 			c.Entry.Tries, c.Entry.ByGet, c.Fate = e.Tries, e.ByGet, Fate{Code: Waiting, Until: e.Due}
@@ -183,13 +184,13 @@ func (w *walk) complete() {
 			c.Fate = Fate{Code: Fetched}
 		}
 		w.submit(c)
-		if e.ended { // once
+		if e.ended { // an entry ends only once
 			w.submit(c)
 		}
 	}
 }
 
-// change submits changes of some of the entries, and of unknown ones.
+// change submits changes of some of the entries, and of pages without an entry.
 func (w *walk) change() {
 	c := &Changes{Told: w.at(100), Least: time.Duration(w.random.IntN(100)) * time.Second}
 	latest := map[string]time.Time{}
@@ -268,7 +269,7 @@ func TestWhatMemoryDoesNotKnow(t *testing.T) {
 	}
 }
 
-// The latest time counts, in any order.
+// The latest time of a common clock is kept, in any order of the calls.
 func TestMemoryKeepsCommonClocks(t *testing.T) {
 	m, begin := new(memory), time.Unix(1e9, 0)
 	for _, c := range []CommonClock{{"ip 16.0.0.1", begin}, {"domain a.example", begin}, {"ip 16.0.0.1", begin.Add(2)}, {"ip 16.0.0.1", begin.Add(1)}} {
@@ -288,7 +289,7 @@ func TestMemoryKeepsCommonClocks(t *testing.T) {
 	}
 }
 
-// The body of a loop over Sites, Common or Queued may leave it, and may call other methods.
+// A loop over Sites, Common or Queued can be left early, and its body may call other methods.
 func TestLoopsOverMemoryAreLeft(t *testing.T) {
 	m := new(memory)
 	var links []Entry
@@ -326,7 +327,7 @@ func TestLoopsOverMemoryAreLeft(t *testing.T) {
 	}
 }
 
-// A URL that is queued may have been cut from the text of a page with many.
+// A queued URL does not keep the text of the page from which it was cut in memory.
 func TestWhatIsQueuedInMemoryKeepsNothingElse(t *testing.T) {
 	page := mustParse(t, "http://a.example/")
 	r := page.Resolver()

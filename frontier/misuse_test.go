@@ -95,9 +95,8 @@ func TestZeroValuesOfABacklog(t *testing.T) {
 	}
 }
 
-// Links of a turn that made no request, and whose entry is undecided, are queued like all
-// others.
-func TestLinksOfATurnThatCameToNothingAreQueued(t *testing.T) {
+// Links are queued even if the turn made no request and its entry has not ended.
+func TestLinksOfATurnWithoutARequestAreQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{}, "http://a.example/1")
 		turn, err := f.Next(t.Context())

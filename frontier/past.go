@@ -11,29 +11,29 @@ import (
 // still be millions of sites with a past, so its fields are small. The methods clocks and
 // setClocks convert its clocks to and from Clocks.
 type past struct {
-	due, ended          time.Time // the fields from due to good have the meaning of those in Clocks
+	due, ended          time.Time // The fields from due to good have the meaning of the fields of Clocks with the same names.
 	ttfb, lastTTFB, gap time.Duration
 
 	strikes, refusals, failures, good int32
 
 	spent   Spent
-	odd     *odd   // nil: an odd with zero fields
-	address string // the last address of the site, if it was public; else empty
+	odd     *odd   // fields that few sites use; nil if all of them are zero
+	address string // last address of the site; empty if it was not public
 
 	by, gapBy clockCode
 	public    bool
-	earlier   bool   // ended was set by an earlier run
+	earlier   bool   // the time ended was set by an earlier run
 	shared    bool   // many sites share this past, so begun copies it before a change
 	quick     bool   // the last page of the site came quickly: see reserve
-	took      uint16 // decaying mean of the time of a visit, in milliseconds; 0: there was none in this run
+	took      uint16 // decaying mean of the duration of a visit, in milliseconds; 0: no visit in this run
 }
 
 // An odd holds those fields of a past that few sites use. It is immutable.
 type odd struct {
 	given      Fate // why the site was given up in this run; zero: it was not given up
 	retryAfter time.Time
-	by, gapBy  Clock     // set if the clock has no clockCode
-	rest       time.Time // Term.Rest, of a site that an unknown frontier had before
+	by, gapBy  Clock     // clocks that have no clockCode, because the caller of the frontier has defined them
+	rest       time.Time // Term.Rest; zero unless an unknown frontier owned the site before
 }
 
 // A clockCode is the index of a Clock in clocksByCode.
@@ -46,8 +46,8 @@ var clocksByCode = [...]Clock{
 
 const noCode clockCode = math.MaxUint8
 
-// coded returns the code of c and NoClock. If c has no code, because the caller of the frontier
-// has defined it, coded returns noCode and c.
+// coded returns the code of c and NoClock. If c has no code, coded returns noCode and c: the
+// caller of the frontier has defined c.
 func coded(c Clock) (clockCode, Clock) {
 	if i := slices.Index(clocksByCode[:], c); i >= 0 {
 		return clockCode(i), NoClock
@@ -91,7 +91,7 @@ func (s *site) setClocks(c Clocks) {
 	p.setOdds(odd)
 }
 
-// narrow returns n, limited to the range of int32, in which all real counts of a site are.
+// narrow returns n limited to the range of int32. Real counts of a site are in this range.
 func narrow(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // raise moves the due time of s to t, and its clock to by, if t is later than the due time.
@@ -125,8 +125,8 @@ func (s *site) public() bool { return s.past != nil && s.past.public }
 // resting reports whether s has strikes, which are failures of the site (Clocks.Strikes).
 func (s *site) resting() bool { return s.past != nil && s.past.strikes > 0 }
 
-// since returns the end of the last answer of s, if this answer came in an earlier run: the
-// pause counts from then. Otherwise since returns the zero time.
+// since returns the end of the last answer of s, if this answer came in an earlier run. The pause
+// of s then counts from this time. Otherwise since returns the zero time.
 func (s *site) since() time.Time {
 	if s.past == nil || !s.past.earlier {
 		return time.Time{}
@@ -145,7 +145,8 @@ func (s *site) recall(st SiteState, now time.Time) {
 	}
 }
 
-// begun returns the past of s for changes, and makes a past if s has none.
+// begun returns the past of s, which the caller may change. It makes a past if s has none, and a
+// copy if s shares its past.
 func (s *site) begun() *past {
 	switch {
 	case s.past == nil:
@@ -183,7 +184,8 @@ func (s *site) fate() Fate {
 	return s.past.odds().given
 }
 
-// give sets fate as the reason why s was given up. If its Code is Undecided, s is not given up.
+// give sets fate as the reason why s is given up. A fate with Code Undecided means that s is not
+// given up.
 func (s *site) give(fate Fate) {
 	if s.past == nil && fate.Code == Undecided {
 		return

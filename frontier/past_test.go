@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// filled sets one field of a struct to something that is not zero.
+// filled sets a field of a struct to a value that is not zero.
 func filled(t *testing.T, v reflect.Value) {
 	t.Helper()
 	switch x := v.Addr().Interface().(type) {
@@ -114,7 +114,7 @@ func TestTheDueTimeOfASiteIsOnlyRaised(t *testing.T) {
 }
 
 // After a crash all sites rest, including those without a request.
-func TestSitesThatWereNeverAskedRestFromARestartWithoutMemoryOfTheirOwn(t *testing.T) {
+func TestSitesWithoutARequestRestAfterARestart(t *testing.T) {
 	restarted := time.Now().Add(-time.Millisecond)
 	f := opened(t, new(memory), Options{Restarted: restarted, Delay: time.Minute})
 	a, b := f.newSite("http://a.example"), f.newSite("http://b.example")

@@ -12,53 +12,53 @@ type place uint8
 
 const (
 	placeIdle    place = iota // has no entry to request
-	placeWaiting              // in the queue of sites that are not due, ordered by due time
+	placeWaiting              // not due yet, and in a queue ordered by due time
 	placeReady                // due, and in a queue ordered by rank
-	placeParked               // waits until another turn ends, which uses its address, domain or host, or a site that it needs
+	placeParked               // waits until a turn ends that uses an address, domain or site that this site needs
 	// The site gets no more pages (see shut), and the backlog must be searched for requisites.
 	placeUnsearched
-	placeOut // a turn has the site, or, for a short time, a search or a call of Done
+	placeOut // a turn has the site, or, for a short time, a search of the backlog or a call of Done
 )
 
 // site is the state of one Site in memory. It is kept small, because millions of sites may wait
 // in the queue for their first turn.
 type site struct {
 	name   Site
-	past   *past       // newer than the backlog's state; nil: the site had no request
-	doing  *work       // nil: the site has no work; see work and atWork
-	limits *SiteLimits // nil if unknown, or if no site has limits of its own; only limit writes it
-	spot               // its place
-	stock              // its entries in the backlog
+	past   *past       // clocks and history of the site, newer than in the backlog; nil: the site had no request
+	doing  *work       // state of a busy site; nil for most sites. Read it with work, change it with atWork
+	limits *SiteLimits // limits of this site; nil if unknown, or without Options.Site. Only the method limit writes it
+	spot               // the queue in which it is
+	stock              // the state of its entries in the backlog
 }
 
-// A spot is the place of a site. While the site is in a queue, index is its index in the heap
-// of this queue, and due is the result of dueAt when it was queued.
+// A spot is the position of a site in the queues. While the site is in a queue, index is its index
+// in the heap of this queue, and due is the result of dueAt at the time when it was queued.
 type spot struct {
 	due   time.Time
 	index int32
-	need  uint16 // see site.needs and reserve.need; only reserve.count writes it
+	need  uint16 // share of a turn that the site needs (see site.needs); only reserve.count writes it
 	place place
-	// The site is out, and its entry may become a page that counts for the limits: see
-	// motion.pages.
+	// page says that the site is out, and that the entry of its turn may become a page that counts
+	// for the limits: see motion.pages.
 	page bool
 }
 
-// A stock describes the entries of a site in the backlog: as the backlog reported them last
-// (Growth), less what was read since. Only learn and readAhead write a stock. For entries that wait for their
-// Due, see work.
+// A stock describes the entries of a site in the backlog: the last report of the backlog (see
+// Growth), less the entries that were read since. Only learn and readAhead write a stock. For
+// entries that wait for their Due, see work.
 type stock struct {
 	more   bool  // the backlog may have entries to read that have no Due
 	head   uint8 // rank of the first entry without a Due
-	queued int32 // entries that have not ended, except those that work.again counts; limited by narrow
+	queued int32 // entries that have not ended, except those to fetch again (work.again); limited by narrow
 }
 
 // left returns the number of entries of s that have not ended.
 func (s *site) left() int { return int(s.queued) + s.work().again }
 
-// waitsBy returns the clock for which the entries of a site wait: AgainClock if the first one
-// of them waits to be fetched again, or else RetryClock. first is the earliest Due of all
-// entries that wait. again is the earliest Due of the entries to fetch again, or zero if there
-// are none.
+// waitsBy returns the reason why the entries of a site wait: AgainClock if the entry that is due
+// first waits to be fetched again, or else RetryClock. The parameter first is the earliest Due of
+// all waiting entries. The parameter again is the earliest Due of the entries to fetch again, or
+// zero if there are none.
 func waitsBy(first, again time.Time) Clock {
 	if again.IsZero() || again.After(first) {
 		return RetryClock
@@ -66,17 +66,17 @@ func waitsBy(first, again time.Time) Clock {
 	return AgainClock
 }
 
-// queues holds the sites that have an entry to request and are neither out nor parked. Each
-// site is in one of the heaps, which its place and index say. Only queue, unqueue, turnover and
-// pick move sites between the heaps.
+// queues holds the sites that have an entry to request and are neither out nor parked. Each site
+// is in one heap; its place and index say where. Only queue, unqueue, turnover and pick move sites
+// between the heaps.
 type queues struct {
-	unsearched siteHeap  // placeUnsearched
-	waiting    siteHeap  // placeWaiting, by due time
-	ready      siteHeap  // placeReady, the quick sites, by rank
-	last       *site     // of the sites that came into the heap waiting, the one that is due last; it may have left the heap since: see lastWaits
-	lastDue    time.Time // no site in the heap waiting is due later than this
+	unsearched siteHeap  // sites with placeUnsearched
+	waiting    siteHeap  // sites with placeWaiting, ordered by due time
+	ready      siteHeap  // quick sites with placeReady, ordered by rank
+	last       *site     // the site with the latest due time that came into waiting; it may have left since: see lastWaits
+	lastDue    time.Time // every site in waiting is due at this time or earlier
 
-	unsureReady siteHeap // placeReady, the sites that are not quick, by rank
+	unsureReady siteHeap // sites with placeReady that are not quick, ordered by rank
 }
 
 func newQueues() queues {
@@ -86,8 +86,8 @@ func newQueues() queues {
 	}
 }
 
-// readyOf returns the heap in which s is while it is ready. The heap does not change while
-// s is in it, because a site becomes quick or slow only while it is out.
+// readyOf returns the heap for s when s is ready. This heap stays the same while s is in it,
+// because a site becomes quick or slow only while it is out.
 func (q *queues) readyOf(s *site) *siteHeap {
 	if s.quick() {
 		return &q.ready
@@ -107,8 +107,7 @@ func (q *queues) head() *site {
 	}
 }
 
-// fewRipe is how many sites that have become due are moved one by one. Only after these, ripen
-// considers ripenAll.
+// fewRipe is how many due sites ripen moves one by one. If more are due, ripen may use ripenAll.
 const fewRipe = 64
 
 // ripen moves the sites that have become due from waiting to ready or unsureReady. If more
@@ -125,7 +124,7 @@ func (q *queues) ripen(now time.Time) {
 	}
 }
 
-// ripenAll has the same result as ripen. It looks once at each waiting site.
+// ripenAll has the same result as ripen, and looks once at each waiting site.
 func (q *queues) ripenAll(now time.Time) {
 	all := q.waiting.sites
 	q.waiting.sites = all[:0]
@@ -180,7 +179,7 @@ func (f *Frontier) dueAt(s *site) (time.Time, Clock) {
 	return due, by
 }
 
-// by returns the clock for which s waits. The site must be in a queue.
+// by returns the clock that s waits for. The site must be in a queue.
 func (f *Frontier) by(s *site) Clock {
 	if s.place == placeUnsearched {
 		return NoClock
@@ -256,8 +255,8 @@ func (f *Frontier) unqueue(s *site) {
 	s.place = placeIdle
 }
 
-// want records that s also needs a turn of the site o, because the robots.txt of s redirects to
-// o. A nil o means that s needs no other site.
+// want records that a request of s also needs a turn of the site o, because the robots.txt of s
+// redirects to o. A nil o means that s needs no other site.
 func (s *site) want(o *site) {
 	old := s.work().wants
 	if old == o {
@@ -280,7 +279,7 @@ func (f *Frontier) take(s *site) {
 	s.place = placeOut
 }
 
-// unpark queues s, which was parked, unless a Hop has taken s since.
+// unpark queues s. It does nothing if s is no longer parked, because a Hop has taken it.
 func (f *Frontier) unpark(s *site) {
 	if s.place == placeParked {
 		s.place = placeIdle
@@ -288,10 +287,10 @@ func (f *Frontier) unpark(s *site) {
 	}
 }
 
-// next returns the index in s.work().ahead of the entry of s to request next, or -1 if ahead
-// has no such entry. If shut is true, only entries that are AfterPages are permitted. While s
-// has strikes, which are failures of the site, entries that have not failed come first, so that
-// one URL that is always answered with 503 does not delay the others.
+// next returns the index in s.work().ahead of the entry of s to request next, or -1 if ahead has
+// no such entry. If shut is true, only entries with AfterPages are permitted. While s has strikes
+// (failures of the whole site), entries that have not failed come first. So one URL that always
+// gets 503 does not delay the others.
 func (s *site) next(shut bool) int {
 	if s.resting() {
 		if i := slices.IndexFunc(s.work().ahead, func(e Entry) bool { return e.Tries == 0 && (!shut || e.Requisite()) }); i >= 0 {
@@ -316,11 +315,10 @@ func anyFirst(*site, *site) bool { return false }
 
 func dueFirst(a, b *site) bool { return a.due.Before(b.due) }
 
-// headFirst orders sites that are due. Sites that also need a turn of another site come first,
-// because the other site might otherwise be out each time that they are picked. All other sites
-// are ordered by the rank of their next entry. If the ranks are equal, promising sites (see
-// site.promising) come first, so that they soon become quick. Then the site comes first that
-// was due first.
+// headFirst reports whether a comes before b, if both are due. Sites that also need a turn of
+// another site come first, because the other site might otherwise be out at every pick. All other
+// sites are ordered by the rank of their next entry. If the ranks are equal, promising sites (see
+// site.promising) come first, so that they soon become quick. Then the earlier due time decides.
 func headFirst(a, b *site) bool {
 	if first := a.work().wants != nil; first != (b.work().wants != nil) {
 		return first
@@ -334,7 +332,7 @@ func headFirst(a, b *site) bool {
 	return a.due.Before(b.due)
 }
 
-// A siteHeap is a heap.Interface of sites.
+// A siteHeap implements heap.Interface for sites.
 type siteHeap struct {
 	sites  []*site
 	before func(a, b *site) bool

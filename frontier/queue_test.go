@@ -45,7 +45,7 @@ func TestSitesThatAreDueBecomeReadyHoweverManyThereAre(t *testing.T) {
 	}
 }
 
-// drained removes all sites from a queue, and checks their order and their indices.
+// drained pops all sites from a heap, and checks their order and their indices.
 func drained(t *testing.T, h *siteHeap, belongs func(*site) bool) {
 	t.Helper()
 	for i, s := range h.sites {

@@ -7,23 +7,23 @@ import (
 
 // Some turns are kept back for quick sites. Otherwise sites that answer slowly, or not at all,
 // would soon have all turns that Limits.Turns allows, and the other sites would wait until the
-// slow requests time out. A site without a page request so far may be slow, too. Such
-// sites share the turns that are not kept back with the slow sites. A crawl without slow visits
-// keeps no turns back.
+// slow requests time out. A site without a page request so far may be slow, too. Such sites share
+// the turns that are not kept back with the slow sites. A crawl without slow visits keeps no turns
+// back.
 //
-// How long the visits of a site take is kept only in memory: each run measures it again.
+// The duration of visits is kept only in memory: each run measures it again.
 
 const (
-	quickVisit = 3 * time.Second // longest visit of a site that is quick
-	shortRest  = time.Minute     // longest rest of a site for which turns are kept back: a site that rests longer loses little by waiting
-	slowTimes  = 5 * time.Minute // how long after a slow visit turns are kept back; this is longer than a visit takes
+	quickVisit = 3 * time.Second // longest visit of a quick site
+	shortRest  = time.Minute     // no turns are kept back for a site that rests longer, because it loses little by waiting
+	slowTimes  = 5 * time.Minute // how long turns are kept back after a slow visit; no visit takes that long
 )
 
 // A reserve has the numbers that decide how many turns are kept back for quick sites, and
 // whether a site that is not quick may have another turn.
 type reserve struct {
 	quick  int           // quick sites that have entries to request and rest at most shortRest
-	need   int           // turns that the quick sites use on average, in thousandths: the sum of site.need
+	need   int           // turns that the quick sites use on average, in thousandths: the sum of spot.need
 	unsure int           // turns that are out for sites that are not quick
 	slow   time.Time     // end of the last slow visit
 	took   time.Duration // duration of the last slow visit
@@ -37,8 +37,8 @@ func (r *reserve) kept(turns int) int {
 }
 
 // unsureMay reports whether a site that is not quick may have a turn now. If the crawl has only
-// one turn, this turn is kept back after a slow visit for as long as that visit took. So slow
-// sites have it for at most half of the time.
+// one turn, slow sites do not get it after a slow visit, for as long as that visit took. So slow
+// sites have the turn for at most half of the time.
 func (f *Frontier) unsureMay(now time.Time) bool {
 	switch turns := f.limits.Turns; {
 	case turns == 0 || f.reserve.quick == 0 || now.Sub(f.reserve.slow) > slowTimes:
@@ -66,8 +66,8 @@ func (f *Frontier) upNext(now time.Time) *site {
 	return nil
 }
 
-// count records in r how much s needs of the turns that are kept back. The parameter need is
-// the result of s.needs, or 0 if s has no entry to request.
+// count records in r which share of the turns s needs as a quick site. The parameter need is the
+// result of s.needs, or 0 if s has no entry to request.
 func (r *reserve) count(s *site, need uint16) {
 	r.need += int(need) - int(s.need)
 	if s.need > 0 {
@@ -95,15 +95,16 @@ func (s *site) needs() uint16 {
 // quick reports whether s answered quickly when its last page was requested.
 func (s *site) quick() bool { return s.past != nil && s.past.quick }
 
-// promising reports whether only the robots.txt of s was requested so far, and came quickly.
+// promising reports whether only the robots.txt of s was requested so far, and its answer came
+// quickly.
 func (s *site) promising() bool {
 	return s.past != nil && !s.past.quick && s.past.took > 0 && s.past.took <= uint16(quickVisit/time.Millisecond)
 }
 
-// visited records how long the turn t had its site. decided says that the visit decided the
-// entry: only then can the site become quick, because the time for a robots.txt says little
-// about pages. A visit without a request counts only if it was long. visited requires that f.mu
-// is held.
+// visited records how long the turn t had its site. The parameter decided says that the visit
+// decided the entry. Only then can the site become quick, because the time for a robots.txt says
+// little about pages. A visit without a request counts only if it was long. The caller must hold
+// f.mu.
 func (f *Frontier) visited(t *Turn, decided bool, now time.Time) {
 	took := now.Sub(t.began)
 	if !t.requested && took <= quickVisit {

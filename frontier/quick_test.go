@@ -11,18 +11,19 @@ import (
 	"time"
 )
 
-// A simHost is a host of a simulated web. It has pages pages, or any number if that is 0.
-// Its first visit, for robots.txt, takes robots; the others take page.
+// A simHost is a host of a simulated web. The field pages is its number of pages; 0 means any
+// number. A request for its robots.txt takes as long as robots says, and one for a page as long as
+// page says.
 type simHost struct {
 	robots, page time.Duration
-	trouble      Trouble // of visits that take longer than quickVisit
+	trouble      Trouble // trouble of the visits that take longer than quickVisit
 	pages        int
 }
 
 var (
 	goodHost = simHost{robots: 50 * time.Millisecond, page: 100 * time.Millisecond}
-	// hostileHosts hold a visit for long: with any request, with a page alone, or with
-	// answers that are sent slowly.
+	// hostileHosts make visits long: all requests take long, or only pages do, or answers are sent
+	// slowly.
 	hostileHosts = []simHost{
 		{robots: 30 * time.Second, page: 30 * time.Second, trouble: ConnectTrouble},
 		{robots: 50 * time.Millisecond, page: 30 * time.Second, trouble: SilenceTrouble},
@@ -31,7 +32,7 @@ var (
 	}
 )
 
-// mixed returns n hosts of the given kinds, and about good good hosts among them.
+// mixed returns n hosts of the given kinds, and among them about as many good hosts as good says.
 func mixed(n int, kinds []simHost, good int) (hosts []simHost) {
 	for i := range n {
 		if good > 0 && i%(n/good) == 0 {
@@ -44,15 +45,15 @@ func mixed(n int, kinds []simHost, good int) (hosts []simHost) {
 
 // simmed is the result of a simulated crawl.
 type simmed struct {
-	visits []int           // of each host
+	visits []int           // number of visits of each host
 	first  []time.Duration // when the first page of each host was requested; 0: never
-	most   int             // visits at once
-	busy   time.Duration   // of all visits
+	most   int             // largest number of visits at the same time
+	busy   time.Duration   // sum of the durations of all visits
 	took   time.Duration
 }
 
-// simulate crawls hosts for at most atMost, with the given number of visits at once. It sets
-// Limits.Turns only if keeps is true, so that turns are kept back.
+// simulate crawls hosts for at most atMost. The parameter visits is the number of visits at the
+// same time. simulate sets Limits.Turns only if keeps is true, so that turns are kept back.
 func simulate(t *testing.T, hosts []simHost, visits int, keeps bool, atMost time.Duration) (r simmed) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{})
@@ -140,13 +141,13 @@ func simulate(t *testing.T, hosts []simHost, visits int, keeps bool, atMost time
 	return r
 }
 
-// A good host that is known is visited as often as its pauses and the turns kept back
-// permit, even beside many slow hosts; these are visited, too.
+// A good host is visited as often as its pauses and the turns that are kept back permit, even if
+// there are many slow hosts. The slow hosts are visited, too.
 func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 	for _, test := range []struct {
 		visits, hostile, good int
-		kept                  int     // visits
-		time                  float64 // the part of the time for which they are kept
+		kept                  int     // number of turns that are kept back for quick hosts
+		time                  float64 // share of the time in which turns are kept back
 		atMost                time.Duration
 	}{
 		{64, 400, 25, 32, 1, 10 * time.Minute}, {3, 40, 5, 1, 1, 40 * time.Minute}, {2, 40, 5, 1, 1, time.Hour}, {1, 40, 5, 1, 0.5, 2 * time.Hour},
@@ -155,7 +156,7 @@ func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 			t.Parallel()
 			hosts := mixed(test.hostile, hostileHosts, test.good)
 			pages, possible := 0, 0.0
-			for range 3 { // the order in which goroutines run changes each crawl by a few hundredths
+			for range 3 { // the order of goroutines changes the result of each crawl by a few hundredths
 				r := simulate(t, hosts, test.visits, true, test.atMost)
 				known := []time.Duration{}
 				for i, h := range hosts {
@@ -174,7 +175,7 @@ func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 					possible += n * test.time * float64(until-from)
 				}
 			}
-			// The first visits end before turns are kept back.
+			// Subtract the first visits, which end before turns are kept back.
 			if part := float64(pages) / possible; part < 0.9 {
 				t.Errorf("%d good pages, %.3f of what is possible since they are known", pages, part)
 			}
@@ -182,8 +183,8 @@ func TestGoodHostsAreNotHeldUpByHostileOnes(t *testing.T) {
 	}
 }
 
-// A host whose robots.txt was quick comes before hosts without a request, so that it is
-// known to be good before all others have had their first visit.
+// A host with a quick robots.txt comes before hosts without a request. So it is known as a good
+// host before all others have had their first visit.
 func TestAGoodHostIsSoonKnown(t *testing.T) {
 	hosts := mixed(400, hostileHosts[:1], 25)
 	r := simulate(t, hosts, 64, true, 2*time.Minute)
@@ -217,7 +218,7 @@ func TestGoodHostsAloneLoseNothing(t *testing.T) {
 	}
 }
 
-// A site is quick or slow by its last page, unless that was an exception.
+// The last page of a site decides whether the site is quick, except for single slow pages.
 func TestWhichSitesAreQuick(t *testing.T) {
 	type step struct {
 		took             time.Duration
@@ -249,7 +250,7 @@ func TestWhichSitesAreQuick(t *testing.T) {
 	}
 }
 
-// The numbers of turns that are kept back.
+// reserve.kept returns the documented number of turns.
 func TestTurnsAreKeptBack(t *testing.T) {
 	for _, test := range []struct{ turns, quick, need, want int }{
 		{64, 0, 0, 0}, {64, 1, 1000, 1}, {64, 25, 2300, 4}, {64, 25, 2000, 3}, {64, 1000, 90000, 32}, {64, 1000, 1000, 2},
@@ -269,7 +270,8 @@ func TestTurnsAreKeptBack(t *testing.T) {
 	}
 }
 
-// BenchmarkTurns measures one page of one of a thousand sites, with a link to the next.
+// BenchmarkTurns measures the turns for pages of a thousand sites. Each page links to the next one
+// of its site.
 func BenchmarkTurns(b *testing.B) {
 	f, err := New(new(memory), Options{Delay: -1})
 	if err != nil {

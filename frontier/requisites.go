@@ -5,49 +5,48 @@ import (
 	"time"
 )
 
-// After the limit of pages of a crawl or a site is reached, the requisites of the last pages
-// are still requested: their images, scripts and style sheets. A site that gets no more
-// requests for pages is called shut. The backlog of a shut site is searched for requisites
-// without a turn, so that no clock delays the search. If there are no requisites, the site
-// leaves the queue, until the backlog reports new entries of the site, or pages are allowed
-// again.
+// After the limit of pages of a crawl or a site is reached, the requisites of the last pages are
+// still requested: their images, scripts and style sheets. A site that gets no more requests for
+// pages is called shut. The backlog of a shut site is searched for requisites without a turn, so
+// that no clock delays the search. If the search finds none, the site leaves the queue until the
+// backlog reports new entries of the site, or pages are allowed again.
 
-// requisites says which requisites the backlog has for a site, as the last search has found.
-// The method learn resets it.
+// requisites is the result of the last search for the requisites of a site. The method learn
+// resets it.
 type requisites struct {
-	searched bool      // all entries that need not wait were read
-	first    time.Time // if searched: the earliest Due of the entries that wait; zero if none waits
-	kept     time.Time // first as the backlog has stored it, before meetEntry has converted it
+	searched bool      // the search has read all entries without a Due
+	first    time.Time // if searched: the earliest Due of the entries with a Due; zero if there are none
+	kept     time.Time // the value of first in the backlog, before meetEntry has converted it
 }
 
-// pagesSpent reports whether the limit of pages of the whole crawl is reached, if held entries
-// are counted, too.
+// pagesSpent reports whether the limit of pages of the whole crawl is reached. Held entries that
+// will count as pages are included.
 func (f *Frontier) pagesSpent() bool {
 	return f.pagesUsed(f.spent.Pages + f.heldPages)
 }
 
-// sitePagesSpent reports whether the limit of pages of s is reached, if held entries are
-// counted, too.
+// sitePagesSpent reports whether the limit of pages of s is reached. Held entries that will count
+// as pages are included.
 func (f *Frontier) sitePagesSpent(s *site) bool {
 	most := f.most(s).Pages
 	return most > 0 && s.spent().Pages+int(s.work().heldPages) >= most
 }
 
-// shut reports whether s may get no more requests for pages, only for entries that are
-// AfterPages.
+// shut reports whether s gets no more requests for pages. It may then request only entries with
+// AfterPages: requisites, and entries that are fetched again.
 func (f *Frontier) shut(s *site) bool {
 	return f.opts.Requisites && (f.closed || f.sitePagesSpent(s))
 }
 
-// turnover queues all sites anew when the limit of pages is reached, or when pages are
-// allowed again. It requires that mu is held.
+// turnover queues all sites again when the limit of pages is reached, or when pages are allowed
+// again. The caller must hold mu.
 func (f *Frontier) turnover() {
 	closed := f.opts.Requisites && f.pagesSpent()
 	if closed == f.closed {
 		return
 	}
 	f.closed = closed
-	for _, h := range []*siteHeap{&f.unsearched, &f.waiting, &f.ready, &f.unsureReady} { // emptied at once, because removing sites one by one takes much longer
+	for _, h := range []*siteHeap{&f.unsearched, &f.waiting, &f.ready, &f.unsureReady} { // all heaps are emptied at once, because removing sites one by one takes much longer
 		for _, s := range h.sites {
 			s.place = placeIdle
 		}
@@ -59,8 +58,9 @@ func (f *Frontier) turnover() {
 	f.kickLocked()
 }
 
-// dueRequisite reports, as ok, whether s has, or may have, an entry that may be requested while
-// s is shut, and when this entry is due.
+// dueRequisite returns when the first entry is due that may be requested while s is shut. If only
+// a search of the backlog can tell, it returns the zero time and true. If s certainly has no such
+// entry, it returns false.
 func (s *site) dueRequisite() (due time.Time, ok bool) {
 	if s.firstAhead(true) >= 0 || s.mustSearch() {
 		return time.Time{}, true
@@ -74,16 +74,16 @@ func (s *site) mayHaveRequisite() bool {
 	return !s.work().requisites.searched && s.more && s.head == RequisiteRank
 }
 
-// mustSearch reports whether only a search of the backlog can say whether s has an entry that
-// may be requested while s is shut.
+// mustSearch reports whether s may have an entry that may be requested while s is shut, and only a
+// search of the backlog can find out.
 func (s *site) mustSearch() bool {
 	w := s.work()
 	return s.firstAhead(true) < 0 && !w.requisites.searched && (s.mayHaveRequisite() || !w.kept.IsZero())
 }
 
-// takeUnsearched returns a site for which the backlog must be searched, and sets its place to
-// placeOut. It returns nil if there is no such site, or if no turn could be handed out now. It
-// requires that f.mu is held.
+// takeUnsearched returns a site whose backlog must be searched, and sets its place to placeOut. It
+// returns nil if there is no such site, or if no turn could be handed out now. The caller must
+// hold f.mu.
 func (f *Frontier) takeUnsearched() *site {
 	if full, _ := f.full(); full || f.err != nil || len(f.unsearched.sites) == 0 {
 		return nil
@@ -94,26 +94,26 @@ func (f *Frontier) takeUnsearched() *site {
 	return s
 }
 
-// search searches the backlog of s, which takeUnsearched has returned, and frees s.
+// search reads the requisites of s, a site that takeUnsearched has returned, and queues s again.
 func (f *Frontier) search(s *site) {
-	f.readRequisites(s) // ignore the error, because it has ended the run
+	f.readRequisites(s) // an error has already ended the run
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.submitEnds(s) // while a site is out, Done leaves the ends to the goroutine that has it
+	f.submitEnds(s) // submits the ends that Done could not submit while the site was out
 	f.closing--
 	f.free(s)
 	f.kickLocked()
 }
 
-// firstAhead returns the index in s.work().ahead of the first entry that may be requested, or
-// -1. If shut is true, only entries that are AfterPages may be requested.
+// firstAhead returns the index in s.work().ahead of the first entry that may be requested, or -1.
+// If shut is true, only entries with AfterPages may be requested.
 func (s *site) firstAhead(shut bool) int {
 	return slices.IndexFunc(s.work().ahead, func(e Entry) bool { return !shut || e.AfterPages() })
 }
 
-// readRequisites reads entries of s that are AfterPages from the backlog. The place of s must
-// be placeOut. While s has strikes and the backlog may have requisites without a Due,
-// readRequisites reads no entries that wait for their Due.
+// readRequisites reads entries of s with AfterPages from the backlog. The place of s must be
+// placeOut. While s has strikes (failures of the whole site) and the backlog may have requisites
+// without a Due, readRequisites reads no entries that have a Due.
 func (f *Frontier) readRequisites(s *site) error {
 	now := f.now()
 	f.mu.Lock()
@@ -123,7 +123,7 @@ func (f *Frontier) readRequisites(s *site) error {
 	} else if w.requisites.searched && !w.requisites.first.After(now) && w.requisites.kept.After(now) {
 		waiting = w.requisites.kept
 	}
-	// requisites is set before the read, because a growth during the read may reset it.
+	// The field is set before the read, because a growth during the read may reset it.
 	w.requisites = requisites{searched: true}
 	var room [maxAhead]Entry
 	buf := f.room(room[:])

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// A gallery is a simulated web of pages with requisites, and its backlog. It counts the
-// reads of the backlog.
+// A gallery is a simulated web of pages with requisites, and also its backlog. It counts the reads
+// of the backlog.
 type gallery struct {
 	*memory
 	t *testing.T
 
 	mu    sync.Mutex
 	rand  *rand.Rand
-	more  int // pages and requisites that will still be found
+	more  int // number of pages and requisites that pages still link to
 	found int
 	reads int
 	turns int
-	pages int // entries that ended as a page that counts
+	pages int // number of entries that ended as a page that counts
 	sites map[Site]int
 	held  []*Turn
 }
@@ -96,7 +96,7 @@ func (g *gallery) work(f *Frontier) error {
 	}
 }
 
-// run crawls to the end, and returns the error of the end.
+// run crawls to the end of the run, and returns the error with which it ended.
 func (g *gallery) run(f *Frontier) (end error) {
 	ended := make(chan struct{})
 	var all sync.WaitGroup
@@ -132,7 +132,7 @@ func (g *gallery) run(f *Frontier) (end error) {
 	}
 }
 
-// left returns the number of queued entries, and that of the requisites among them.
+// left returns the number of queued entries, and the number of requisites among them.
 func (g *gallery) left() (all, requisites int) {
 	for i := range 4 {
 		for e := range g.Queued(Site(fmt.Sprintf("http://h%d.example", i))) {
@@ -144,10 +144,10 @@ func (g *gallery) left() (all, requisites int) {
 	return all, requisites
 }
 
-// After a limit of pages no more pages are requested, no requisites of the others are left,
-// and the backlog is not read repeatedly. With a larger limit the crawl continues, and ends
-// without any entry left.
-func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
+// After the limit of pages is reached, no more pages are requested, all requisites of the fetched
+// pages are, and the backlog is not read repeatedly. With a larger limit the crawl continues, and
+// ends without any entry left.
+func TestRequisitesAreFetchedAfterTheLimitOfPages(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -215,9 +215,9 @@ func TestALimitOfPagesLeavesNothingThatTheyAreShownWith(t *testing.T) {
 	}
 }
 
-// While the only permitted page may be under way, no other turn is handed out. After it is
-// known that the turn brings no page, another turn is.
-func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
+// While the last permitted page may be under way, no other turn is handed out. If the turn turns
+// out to bring no page, another turn is handed out.
+func TestATurnForTheLastPageThatBringsNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{memory: new(memory)}
 		f := opened(t, b, Options{Limit: 1, Requisites: true})
@@ -242,8 +242,8 @@ func TestATurnThatMayBeTheLastPageAndIsNone(t *testing.T) {
 	})
 }
 
-// A backlog is searched only if a turn could follow, and never if it has no requisites.
-func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
+// A backlog is searched only if a turn could follow. It is never searched if it has no requisites.
+func TestBacklogsAreNotSearchedInVain(t *testing.T) {
 	for name, o := range map[string]Options{
 		"off":     {Limit: 1},
 		"bytes":   {Limit: 1, MaxBytes: 1, Requisites: true},
@@ -282,8 +282,7 @@ func TestBacklogsAreNotLookedIntoInVain(t *testing.T) {
 	}
 }
 
-// A limit counts from the next turn that is handed out, also if it is set while the backlog
-// is read for that turn.
+// A limit that is set while the backlog is read for a turn already counts for this turn.
 func TestALimitThatIsSetWhileTheBacklogIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{memory: new(memory)}
@@ -300,7 +299,7 @@ func TestALimitThatIsSetWhileTheBacklogIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.gate = make(chan struct{})
-		told := waiting(t.Context(), f, 2) // both are picked, and may be for pages
+		told := waiting(t.Context(), f, 2) // two sites are picked, and both turns may become pages
 		if err := f.Allow(func(l *Limits) { l.Pages, l.Open = 1, true }); err != nil {
 			t.Fatal(err)
 		}

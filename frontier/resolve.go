@@ -3,10 +3,10 @@ package frontier
 import "strings"
 
 // A Resolver resolves the references of one document like URL.ResolveQuery. It stores the
-// resulting URLs in shared pieces of memory, so that a page with many links needs few
-// allocations. A URL that the caller keeps also keeps its whole piece in memory, at most 4 KiB;
-// URL.Clone returns a copy in memory of its own. A Resolver is for one goroutine, and must not
-// be copied after its first Resolve.
+// resulting URLs in shared pieces of memory, so that a page with many links needs few allocations.
+// A URL that the caller keeps also keeps its piece, at most 4 KiB, in memory. URL.Clone returns a
+// copy in memory of its own. A Resolver is for one goroutine, and must not be copied after its
+// first Resolve.
 type Resolver struct {
 	base   URL
 	path   int // length of base without its query
@@ -20,8 +20,8 @@ func (u URL) Resolver() Resolver {
 	return Resolver{base: u, path: len(path), folder: strings.LastIndexByte(path, '/') + 1}
 }
 
-// Expect reserves memory for the result of a later Resolve of ref. The size is a guess.
-// References for which Expect was not called can also be resolved.
+// Expect reserves memory for the result of a later Resolve of ref. The size is a guess. Resolve
+// also works without Expect.
 func (r *Resolver) Expect(ref []byte) {
 	n := len(ref)
 	switch {
@@ -37,7 +37,7 @@ func (r *Resolver) Expect(ref []byte) {
 	r.texts.expected += n
 }
 
-// Resolve returns the same as URL.ResolveQuery for the document of r. It does not keep ref.
+// Resolve returns the same as URL.ResolveQuery for the document of r. It does not retain ref.
 func (r *Resolver) Resolve(ref []byte, encode func(query string) string) (URL, error) {
 	if r.base.IsZero() {
 		return ParseURL(string(ref))
@@ -56,7 +56,7 @@ func (r *Resolver) Resolve(ref []byte, encode func(query string) string) (URL, e
 // texts stores strings back to back in pieces of memory.
 type texts struct {
 	piece    strings.Builder
-	expected int // bytes that calls of Expect have announced and that are not written yet
+	expected int // bytes that Expect has announced and join has not written yet
 }
 
 // maxPiece is the size of a piece of texts, in bytes. A string that is kept keeps its whole
@@ -108,9 +108,9 @@ func (t *texts) join(parts ...string) string {
 	return to.String()[start:]
 }
 
-// resolvePlain resolves a reference whose text only has to be appended to a part of u: its
-// site, its directory or its path. Most references are of this kind. The result is the first
-// keep bytes of u, and then rest. For other references ok is false. resolvePlain reads ref
+// resolvePlain resolves a reference whose text only has to be appended to a part of u: its site,
+// its directory or its path. Most references are of this kind. The result consists of the first
+// keep bytes of u, followed by rest. For other references ok is false. resolvePlain reads ref
 // once.
 func resolvePlain[T []byte | string](u URL, ref T) (keep int, rest T, ok bool) {
 	own := len(ref) > u.site && string(ref[:u.site]) == u.text[:u.site] && ref[u.site] == '/'
@@ -166,15 +166,15 @@ scan:
 	return keep, ref[:end], true
 }
 
-// The classes of the bytes of a reference, for resolvePlain.
+// The classes of the bytes of a reference. resolvePlain uses them.
 const (
 	plain    = iota
 	slash    // separates segments
-	segment  // at the start of a segment it may be a dot segment
+	segment  // a dot; at the start of a segment it may begin "." or ".."
 	colon    // may end a scheme
 	question // begins the query
 	hash     // begins the fragment
-	other    // must be escaped or replaced, or has several of these meanings
+	other    // any byte that must be escaped or replaced, or has several of these meanings
 )
 
 var refBytes = func() (kinds [256]uint8) {

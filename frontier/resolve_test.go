@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// For references that resolvePlain accepts, resolve gives the same result.
+// comparePlain checks that resolvePlain gives the result of resolve, if it accepts ref.
 func comparePlain(t *testing.T, u URL, ref string) (taken bool) {
 	t.Helper()
 	keep, rest, taken := resolvePlain(u, ref)
@@ -62,7 +62,7 @@ func TestPlainReferencesAreBounded(t *testing.T) {
 	}
 }
 
-// References that are usual in pages.
+// resolvePlain accepts the references that are usual in pages.
 func TestMostReferencesArePlain(t *testing.T) {
 	u := mustParse(t, "http://a.example/dir/page?q")
 	for ref, want := range map[string]string{
@@ -88,7 +88,7 @@ func TestMostReferencesArePlain(t *testing.T) {
 	}
 }
 
-// A Resolver gives the results of ResolveQuery, for any calls of Expect, and its results do
+// A Resolver gives the results of ResolveQuery, with or without calls of Expect. Its results do
 // not change later.
 func TestAResolverResolvesAsItsDocumentDoes(t *testing.T) {
 	parts := []string{"http:", "https://", "//", "/", "b.example", "..", "?", "#", "x", "é", "%41", " ", "page.html", strings.Repeat("long/", 300)}
@@ -150,7 +150,7 @@ func TestTheURLsOfAPageAreFewPiecesOfMemory(t *testing.T) {
 	}
 }
 
-// One kept URL of a page with very many links keeps few of the others in memory.
+// A kept URL of a page with very many links keeps only a few other links in memory.
 func TestAURLKeepsFewOthersInMemory(t *testing.T) {
 	r := mustParse(t, "http://a.example/").Resolver()
 	ref := []byte("/" + strings.Repeat("x", 100))
@@ -187,7 +187,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// The dot segments of RFC 3986, section 5.2.4, removed from a list of segments.
+// removeDots gives the result of a simple implementation of RFC 3986, section 5.2.4.
 func TestDotSegments(t *testing.T) {
 	parts := []string{"/", "/", ".", "..", "%2e", "%2E.", "a", "%41"}
 	random := rand.New(rand.NewPCG(9, 10))

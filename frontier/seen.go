@@ -6,25 +6,26 @@ import (
 	"strings"
 )
 
-// A seenSet is the exact set of the keys of all entries that a Memory has seen. Most links of a
-// page are known, and their keys are at random places of the set, so a lookup mostly waits for
-// memory. Therefore several keys are looked up at once (see look). For each key the set has a
-// slot of eight bytes, which says where the key's text is. The texts are stored back to back,
-// and a slot is not a pointer, so the garbage collector need not follow the slots. The zero
+// A seenSet is the exact set of the keys of all entries that a Memory has seen.
+//
+// Most links of a page are known, and their keys are at random places of the set, so a lookup
+// mostly waits for memory. Therefore several keys are looked up at once (see look). For each key
+// the set has a slot of eight bytes, which says where the key's text is. The texts are stored back
+// to back. A slot is not a pointer, so the garbage collector need not follow the slots. The zero
 // value is empty.
 type seenSet struct {
 	seed  maphash.Seed // random and secret, so that a page cannot choose links whose keys have equal hashes
-	parts []seenPart   // the index is the first byte of the hash; nil: no key was added yet
+	parts []seenPart   // indexed by the first byte of the hash; nil: no key was added yet
 	texts seenTexts
 }
 
 // seenParts is the number of parts. Parts grow one at a time, so each growth is short.
 const seenParts = 256
 
-// A seenPart is a hash table with linear probing, in which at least a quarter of the slots is
-// free. A slot is 0 if it is free. Otherwise its low bits are the place of a text, and its high
-// bits are part of the hash of this text. The low bits of a key's hash select its first slot.
-// The key is in this slot, or in a later one before the next free slot.
+// A seenPart is a hash table with linear probing. At least a quarter of its slots is free. A free
+// slot is 0. In any other slot, the low bits are the place of a text, and the high bits are part
+// of the hash of this text. The low bits of a key's hash select its first slot. The key is in this
+// slot, or in a later one before the next free slot.
 type seenPart struct {
 	slots []uint64 // their number is a power of two
 	n     int
@@ -40,7 +41,7 @@ const (
 type look struct {
 	key    string
 	hash   uint64
-	place  uint64 // the place in seenTexts of a text that is probably key; 0: there is no such text
+	place  uint64 // the place in seenTexts of a text that is probably equal to key; 0: no such text
 	likely string // the text at place
 	known  bool
 }
@@ -48,8 +49,8 @@ type look struct {
 // maxLooks is the largest number of keys in one call of look.
 const maxLooks = 64
 
-// look sets known in each of looks: whether the set has its key. It does each step for all keys
-// before the next step, so that the accesses to memory do not wait for each other.
+// look sets the field known of each of looks: it is true if the set has the key. look does each
+// step for all keys before the next step, so that the accesses to memory overlap.
 func (s *seenSet) look(looks []look) {
 	if s.parts == nil {
 		s.seed, s.parts = maphash.MakeSeed(), make([]seenPart, seenParts)
@@ -75,7 +76,7 @@ func (s *seenSet) knows(l *look) bool {
 
 func (s *seenSet) part(hash uint64) *seenPart { return &s.parts[hash>>56] }
 
-// tag returns the part of a hash that a slot holds: bits other than those that select the
+// tag returns the part of a hash that a slot stores. These bits differ from those that select the
 // part and the first slot.
 func tag(hash uint64) uint64 { return hash >> 32 << placeBits }
 
@@ -94,7 +95,7 @@ func (p *seenPart) likely(hash uint64) uint64 {
 	}
 }
 
-// has reports whether the set has key.
+// has reports whether the set has key, whose hash is given.
 func (s *seenSet) has(hash uint64, key string) bool {
 	p := s.part(hash)
 	if len(p.slots) == 0 {
@@ -109,7 +110,8 @@ func (s *seenSet) has(hash uint64, key string) bool {
 	return false
 }
 
-// add adds l.key, unless the set has this key, and returns the copy of it that the set keeps.
+// add adds l.key, unless the set already has this key. It returns the copy of the key that the set
+// keeps.
 func (s *seenSet) add(l *look) (kept string, added bool) {
 	if l.known || s.has(l.hash, l.key) {
 		return "", false
@@ -145,19 +147,19 @@ func (s *seenSet) grow(p *seenPart) {
 	}
 }
 
-// seenTexts stores strings back to back in small pieces of memory, each string after its
-// length. A caller that keeps a string also keeps its piece in memory. So pieces are small, and
-// a long string has a piece of its own. A place is the number of a piece and the offset of the
-// string's length in this piece; no place is 0.
+// seenTexts stores strings back to back in small pieces of memory, each string after its length. A
+// string that a caller keeps prevents its whole piece from being freed. So pieces are small, and a
+// long string has a piece of its own. A place consists of the number of a piece and the offset of
+// the string's length in this piece; no place is 0.
 type seenTexts struct {
 	pieces []string
 	open   strings.Builder // the piece that add writes to
-	number int             // its number
+	number int             // number of the piece that add writes to
 }
 
 const (
 	pieceBits = 12
-	seenPiece = 1 << pieceBits // bytes
+	seenPiece = 1 << pieceBits // size of a piece in bytes
 )
 
 // at returns the text that is stored at place, or "" for place 0.
@@ -178,7 +180,7 @@ func (t *seenTexts) at(place uint64) string {
 	return rest[i+1 : i+1+n]
 }
 
-// add stores a text, and returns its place and the stored copy.
+// add stores a text. It returns the place of the text and the stored copy.
 func (t *seenTexts) add(text string) (place uint64, kept string) {
 	var b [binary.MaxVarintLen64]byte
 	length := binary.AppendUvarint(b[:0], uint64(len(text)))

@@ -22,7 +22,7 @@ func (s *seenSet) keys() (all []string) {
 	return all
 }
 
-// addAll adds keys as Memory does, and returns those that were not known.
+// addAll adds keys as Memory does, and returns those that the set did not have.
 func (s *seenSet) addAll(keys ...string) (added []string) {
 	for some := range slices.Chunk(keys, maxLooks) {
 		looks := make([]look, len(some))
@@ -39,7 +39,7 @@ func (s *seenSet) addAll(keys ...string) (added []string) {
 	return added
 }
 
-// Keys of all lengths, some of them repeated in one call, are new once.
+// Each key is new only once: keys of any length, also a key that one call contains twice.
 func TestEachKeyIsNewOnce(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 3))
@@ -76,13 +76,13 @@ func TestEachKeyIsNewOnce(t *testing.T) {
 	}
 }
 
-// Keys with the same hash, also across the end of the table, are distinguished by their
-// texts.
+// Keys with the same hash are distinguished by their texts, even if their slots continue at the
+// start of the table.
 func TestKeysOfOneHashAreNotTakenForEachOther(t *testing.T) {
 	for _, hash := range []uint64{0, 5, math.MaxUint64} {
 		var set seenSet
 		set.look(nil)
-		for n := range 6 { // a table of eight slots holds no more
+		for n := range 6 { // a table of eight slots holds at most six keys
 			key := look{key: fmt.Sprint(n), hash: hash}
 			for again := range 2 {
 				key.place = set.part(hash).likely(hash)
@@ -101,8 +101,8 @@ func TestKeysOfOneHashAreNotTakenForEachOther(t *testing.T) {
 	}
 }
 
-// A key takes the memory of its text, and little more.
-func TestWhatAKeyCostsIsItsTextAndAFewBytes(t *testing.T) {
+// A key takes the memory of its text, and a few bytes more.
+func TestTheMemoryOfAKey(t *testing.T) {
 	const keys = 100_000
 	var set seenSet
 	text := 0
@@ -126,8 +126,8 @@ func TestWhatAKeyCostsIsItsTextAndAFewBytes(t *testing.T) {
 	}
 }
 
-// The time to submit a page with 50 links, one of them new, and the memory for each URL
-// that has ended.
+// BenchmarkMemorySubmit measures the time to submit a page with 50 links, one of them new, and the
+// memory for each URL that has ended.
 func BenchmarkMemorySubmit(b *testing.B) {
 	for _, known := range []int{100_000, 3_000_000} {
 		b.Run(fmt.Sprint(known), func(b *testing.B) {
@@ -147,7 +147,7 @@ func BenchmarkMemorySubmit(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			m.sites, m.growths = map[Site]*memorySite{}, Growths{} // as if all had ended
+			m.sites, m.growths = map[Site]*memorySite{}, Growths{} // drop the queue, as if all entries had ended
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			pages := make([][50]Entry, 20)

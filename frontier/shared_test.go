@@ -41,7 +41,7 @@ func open(t *testing.T, b frontier.Backlog, o frontier.Options, urls ...string) 
 	return f
 }
 
-// fetched returns the outcome of a request that begins now and takes took.
+// fetched returns the outcome of a request that begins now and takes as long as took says.
 func fetched(took time.Duration, size int64) frontier.Outcome {
 	start := time.Now()
 	time.Sleep(took)
@@ -51,7 +51,7 @@ func fetched(took time.Duration, size int64) frontier.Outcome {
 	}
 }
 
-// crawl requests everything at addr and returns when each request began.
+// crawl requests all entries of f at addr. It returns the start of each request and its URL.
 func crawl(t *testing.T, f *frontier.Frontier, addr netip.Addr, public bool, took time.Duration) (starts []time.Time, urls []string) {
 	t.Helper()
 	for {
@@ -124,7 +124,7 @@ func TestTheClockOfAnAddressOutlivesTheProcess(t *testing.T) {
 	})
 }
 
-// A table holds the clocks of a machine; another process has taken some.
+// A table is a Shared in which a test can reserve keys as another process of the machine would.
 type table struct {
 	mu    sync.Mutex
 	taken map[string]frontier.Taken
@@ -171,7 +171,7 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 		if starts[0].Sub(begin) < 10*time.Second || starts[1].Sub(begin) < time.Minute {
 			t.Errorf("requests %v and %v after the beginning", starts[0].Sub(begin), starts[1].Sub(begin))
 		}
-		// The rest after the last answer is released to the other processes.
+		// After the request, a.example stays reserved for other processes until it has rested.
 		if free := shared.taken["host a.example"]; free.Lease || free.Until.Before(starts[1].Add(2*time.Second)) {
 			t.Errorf("a.example is free %v after its request, %+v", free.Until.Sub(starts[1]), free)
 		}
@@ -181,7 +181,7 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 		if starts, _ := crawl(t, f, privateAddr, false, 0); len(starts) != 1 || starts[0].Sub(begin) != time.Minute {
 			t.Errorf("a private site got requests at %v, %v", starts, begin)
 		}
-		// A service of this machine is not reserved.
+		// A loopback address is not reserved.
 		f = open(t, frontier.NewMemory(), frontier.Options{Shared: shared}, "http://loopback.example/")
 		begin = time.Now()
 		if starts, _ := crawl(t, f, netip.MustParseAddr("127.0.0.1"), false, 0); len(starts) != 1 || !starts[0].Equal(begin) {
@@ -190,8 +190,8 @@ func TestAnotherCrawlOfTheMachineIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A run does not wait longer for another process than its patience, neither for a rest nor
-// for a lease that is never released.
+// A run waits for another process at most as long as its patience: for a rest, and for a lease
+// that is never released.
 func TestAnotherCrawlOfTheMachineIsNotWaitedForBeyondThePatience(t *testing.T) {
 	for name, taken := range map[string]frontier.Taken{
 		"centuries":          {Until: time.Now().AddDate(300, 0, 0)},
@@ -236,7 +236,7 @@ func TestBudgetsOfBytesAndTime(t *testing.T) {
 			if len(starts) != tc.want {
 				t.Errorf("%s: %d requests, want %d", tc.name, len(starts), tc.want)
 			}
-			// The sums of this run count in the next.
+			// After a restart, the budgets still count what this run has spent.
 			b.Forget()
 			if starts, _ := crawl(t, open(t, b, tc.o), publicAddr, false, time.Second); len(starts) != 0 {
 				t.Errorf("%s: %d requests in the next run", tc.name, len(starts))
@@ -261,7 +261,7 @@ func TestWhatIsNearASeedComesFirst(t *testing.T) {
 	})
 }
 
-// A site without entries is removed from memory, and its clocks count when it returns.
+// A site without entries is removed from memory. When it returns, it has its clocks again.
 func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -297,7 +297,7 @@ func TestDrainedSitesAreLeftToTheBacklog(t *testing.T) {
 	})
 }
 
-// A site is released after the answer, not at the end of the lease.
+// A site is free for another process after the answer, before the lease would end.
 func TestALeaseIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &table{taken: map[string]frontier.Taken{"host a.example": {Until: time.Now().Add(time.Hour), Lease: true}}}
@@ -310,7 +310,7 @@ func TestALeaseIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// Also if the last entries fill the buffer of a read.
+// A site is also removed from memory if its last entries fill the buffer of a read.
 func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var urls []string
@@ -326,8 +326,8 @@ func TestASiteOfAWholeReadIsDrained(t *testing.T) {
 	})
 }
 
-// Two crawls of one machine are not faster at a host than one crawl, even if they request
-// different services.
+// Two crawls of one machine send requests to a host no faster than one crawl does, even if they
+// request different services of the host.
 func TestTwoCrawlsOfAMachineAreNoFasterThanOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &table{taken: map[string]frontier.Taken{}}

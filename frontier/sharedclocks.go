@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// sharedClocks is a Shared in memory, for the crawls of one process. It is safe for
+// sharedClocks implements Shared in memory, for the crawls of one process. It is safe for
 // concurrent use.
 type sharedClocks struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[string]Taken
-	sweep int // when all has this length, forget removes the expired names
+	sweep int // when len(all) reaches sweep, forget removes the expired names
 }
 
-// NewSharedClocks returns a Shared in memory, without a reservation, for the crawls of one
-// process.
+// NewSharedClocks returns an empty Shared in memory. The crawls of one process can share it.
 func NewSharedClocks() Shared { return &sharedClocks{all: map[string]Taken{}, sweep: 1024} }
 
-// farthest is how far in the future a reservation may end. A reservation that ends later was
-// made with another wall clock, for example by a test in virtual time. It is ignored, so that
-// it does not block a site for years.
+// farthest is how far in the future a reservation may end. A reservation that ends later was made
+// with another wall clock, for example by a test in virtual time. It is ignored. Otherwise it
+// would block a site for years.
 const farthest = 366 * 24 * time.Hour
 
 // Reserve implements Shared.
@@ -52,7 +51,7 @@ func (c *sharedClocks) Release(key string, until time.Time) {
 	}
 }
 
-// forget removes the names whose reservations have ended. It requires that c.mu is held.
+// forget removes the names whose reservations have ended. The caller must hold c.mu.
 func (c *sharedClocks) forget(now time.Time) {
 	if len(c.all) < c.sweep {
 		return

@@ -15,12 +15,13 @@ import (
 
 var errShared = errors.New("a bug of Shared")
 
-// An oddShared is a Shared with functions that may misbehave; nil: the method does nothing.
+// An oddShared is a Shared with functions that may misbehave. If a function is nil, the method
+// does nothing.
 type oddShared struct {
 	reserve        func(n int, now, until time.Time) (frontier.Taken, bool)
 	renew, release func()
 
-	calls *int // of Reserve
+	calls *int // number of calls of Reserve
 }
 
 func (s oddShared) Reserve(_ string, now, until time.Time) (frontier.Taken, bool) {
@@ -43,7 +44,7 @@ func (s oddShared) Release(string, time.Time) {
 	}
 }
 
-// taken returns a Reserve that always refuses, with one time.
+// taken returns a Reserve that refuses each call with the same Taken.
 func taken(until time.Time, lease bool) func(int, time.Time, time.Time) (frontier.Taken, bool) {
 	return func(int, time.Time, time.Time) (frontier.Taken, bool) {
 		return frontier.Taken{Until: until, Lease: lease}, false
@@ -53,7 +54,7 @@ func taken(until time.Time, lease bool) func(int, time.Time, time.Time) (frontie
 func year(y int) time.Time { return time.Date(y, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // With any result of a Shared, no request comes early, none is made against a refusal, and the run
-// ends. A panic ends it with an error, and the frontier stays usable.
+// ends. A panic ends the run with an error, and the frontier stays usable.
 func TestSharedClocksThatAreOdd(t *testing.T) {
 	bug, exit := func() { panic(errShared) }, runtime.Goexit
 	doing := func(f func()) func(int, time.Time, time.Time) (frontier.Taken, bool) {
@@ -61,8 +62,8 @@ func TestSharedClocksThatAreOdd(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		shared   oddShared
-		requests int   // that are made
-		want     error // of the run; nil: any end; errShared: the panic
+		requests int   // number of requests that the run makes
+		want     error // error of the run; nil: any error; errShared: an error that wraps the panic
 	}{
 		"nothing is ever taken":      {requests: 6},
 		"taken until the zero time":  {shared: oddShared{reserve: taken(time.Time{}, false)}},
@@ -96,7 +97,7 @@ func TestSharedClocksThatAreOdd(t *testing.T) {
 				starts := map[frontier.Site][]time.Time{}
 				var err error
 				began, ended := time.Now(), make(chan struct{})
-				go func() { // which Goexit ends
+				go func() { // a goroutine of its own, because Goexit ends it
 					defer close(ended)
 					defer f.Stop()
 					err = visitAll(f, starts)
@@ -120,7 +121,7 @@ func TestSharedClocksThatAreOdd(t *testing.T) {
 				if test.want != nil && !errors.Is(err, test.want) && (err == nil || !strings.Contains(err.Error(), test.want.Error())) {
 					t.Errorf("%v, want %v", err, test.want)
 				}
-				// The mutex is free.
+				// The mutex is free, so these methods return.
 				f.Stats()
 				f.Longest(time.Now())
 				if err := f.Slow("", time.Hour); err == nil {
@@ -131,8 +132,8 @@ func TestSharedClocksThatAreOdd(t *testing.T) {
 	}
 }
 
-// visitAll makes all requests of a frontier, one at a time, until an error ends the run. Each
-// takes 15 seconds, so that leases are renewed.
+// visitAll makes all requests of a frontier, one at a time, until the run ends. Each request takes
+// 15 seconds, so that leases are renewed.
 func visitAll(f *frontier.Frontier, starts map[frontier.Site][]time.Time) error {
 	for range 5000 {
 		turn, err := f.Next(context.Background())
@@ -158,7 +159,7 @@ func visitAll(f *frontier.Frontier, starts map[frontier.Site][]time.Time) error 
 	return fmt.Errorf("no end after 5000 turns")
 }
 
-// Calls of new clocks in an odd order, and with odd times, reserve nothing.
+// Calls in an odd order, or with odd times, leave nothing reserved in NewSharedClocks.
 func TestNewSharedClocksAndOddTimes(t *testing.T) {
 	c := frontier.NewSharedClocks()
 	now := time.Now()

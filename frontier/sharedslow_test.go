@@ -13,8 +13,8 @@ import (
 type slowShared struct {
 	Shared
 	f      *Frontier
-	took   map[string]time.Duration // by key
-	locked atomic.Bool              // Reserve once had the frontier locked
+	took   map[string]time.Duration // duration of Reserve for each key
+	locked atomic.Bool              // the frontier was locked during a call of Reserve
 }
 
 func (s *slowShared) Reserve(key string, now, until time.Time) (Taken, bool) {
@@ -27,8 +27,8 @@ func (s *slowShared) Reserve(key string, now, until time.Time) (Taken, bool) {
 	return s.Shared.Reserve(key, now, until)
 }
 
-// While Reserve waits, for a server for instance, the frontier is not locked. What other turns
-// have begun meanwhile counts.
+// The frontier is not locked while Reserve waits, for example for a server. Turns that other
+// goroutines begin during the wait are taken into account.
 func TestTheFrontierGoesOnWhileReserveWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &slowShared{Shared: NewSharedClocks(), took: map[string]time.Duration{"host a.example": time.Second, "host b.example": 150 * time.Millisecond}}
@@ -40,7 +40,7 @@ func TestTheFrontierGoesOnWhileReserveWaits(t *testing.T) {
 		a, b := turnOf(t, f, siteA), turnOf(t, f, siteB)
 		go func() { first <- a.Bind(addr, true) }()
 		time.Sleep(900 * time.Millisecond)
-		err := b.Bind(addr, true) // begins before the other one, and ends after it
+		err := b.Bind(addr, true) // this call begins before the other one, and ends after it
 		if first := <-first; first != nil {
 			t.Error(first)
 		}
@@ -58,7 +58,8 @@ func TestTheFrontierGoesOnWhileReserveWaits(t *testing.T) {
 	})
 }
 
-// Two turns whose Reserve is of different names are not closer than their common permits.
+// If two turns reserve different names at the same time, their requests still keep the pause of
+// their common address.
 func TestTheCommonIsReadAgainAfterReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &slowShared{Shared: freeShared{}, took: map[string]time.Duration{"host a.example": time.Second, "host b.example": 150 * time.Millisecond}}

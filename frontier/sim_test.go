@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A referee checks a simulated crawl, in which workers do random things with their turns.
-// It implements the promises of the package, independent of the package's code.
+// A referee checks a simulated crawl, in which workers do random things with their turns. It
+// checks the promises of the package, and shares no code with the package.
 type referee struct {
 	t    *testing.T
 	opts Options
@@ -24,10 +24,10 @@ type referee struct {
 	in     force
 	out    map[Site]bool
 	sites  map[Site]*judged
-	hosts  map[string]*judged // http, https and other ports of one name
+	hosts  map[string]*judged // key: host name; all schemes and ports of a name are one host
 	domain map[string]*judged
-	done   map[string]int  // URLs that ended
-	known  map[string]bool // URLs that were added
+	done   map[string]int  // how often each URL has ended
+	known  map[string]bool // the URLs that were added
 	held   []*Turn
 	busy   map[netip.Addr]int
 	start  map[netip.Addr]time.Time
@@ -36,12 +36,12 @@ type referee struct {
 // judged is the referee's state of a site, an address, a host or a domain.
 type judged struct {
 	busy      bool
-	not       time.Time     // no request before
-	ttfb      time.Duration // decaying mean
+	not       time.Time     // no request before this time
+	ttfb      time.Duration // decaying mean of the time to first byte
 	strikes   int
 	failures  int
-	refusals  int // requests without an answer, in a row
-	forgiving int // good answers in a row
+	refusals  int // number of requests in a row without an answer
+	forgiving int // number of good answers in a row
 }
 
 func newReferee(t *testing.T, seed uint64, opts Options) *referee {
@@ -89,7 +89,7 @@ func (r *referee) gave(s Site, hop bool) {
 	}
 }
 
-// asks is called when a request starts.
+// asks is called when a request starts. It fails the test if a pause forbids the request.
 func (r *referee) asks(s Site, addr netip.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,7 +115,7 @@ func (r *referee) asks(s Site, addr netip.Addr) {
 	}
 }
 
-// judges returns the states that a request to s must respect.
+// judges returns the site, address, host and domain whose pauses a request to s must keep.
 func (r *referee) judges(s Site) map[string]*judged {
 	all := map[string]*judged{"the site": judgedOf(r.sites, s), "the host": judgedOf(r.hosts, s.Host())}
 	if r.opts.DomainDelay > 0 {
@@ -134,8 +134,8 @@ func (r *referee) answered(s Site, addr netip.Addr, o Outcome) {
 	end := o.Request.Ended
 	site := judgedOf(r.sites, s)
 	site.take(o)
-	// The floor at public addresses, and twice the time to first byte unless the delay is
-	// none.
+	// The pause is at least the floor at public addresses. It is also at least twice the time to
+	// first byte, unless there is no delay.
 	gap := max(r.opts.Delay, 200*time.Millisecond)
 	if r.opts.Delay >= 0 {
 		gap = max(gap, min(2*max(site.ttfb, o.Request.FirstByte.Sub(o.Request.Started)), time.Minute))
@@ -158,7 +158,7 @@ func (r *referee) answered(s Site, addr netip.Addr, o Outcome) {
 	judgedOf(r.domain, s.Domain()).not = end.Add(r.opts.DomainDelay)
 }
 
-// take counts the outcome of a request.
+// take updates the record after a request with the given outcome.
 func (j *judged) take(o Outcome) {
 	ttfb := o.Request.FirstByte.Sub(o.Request.Started)
 	if j.ttfb == 0 {
@@ -237,11 +237,11 @@ func (r *referee) worker(f *Frontier, urls []URL) error {
 		if _, err := turn.Finish(o); !errors.Is(err, errFinished) {
 			r.t.Errorf("second Finish: %v", err)
 		}
-		turn.Forgo() // after Finish it has no effect
+		turn.Forgo() // after Finish, Forgo has no effect
 	}
 }
 
-// changes returns changes of some pages within the last ten hours.
+// changes returns changes of some pages, at times within the last ten hours.
 func (r *referee) changes(urls []URL) *Changes {
 	c := &Changes{Told: time.Now(), Least: time.Duration(r.intn(100)) * time.Minute}
 	for range r.intn(50) {
@@ -251,7 +251,7 @@ func (r *referee) changes(urls []URL) *Changes {
 	return c
 }
 
-// take ends held entries: when nothing else is left, or sooner.
+// take ends held entries. It waits until only held entries are left, unless sooner is true.
 func (r *referee) take(f *Frontier, sooner bool, ended <-chan struct{}) {
 	for {
 		var now <-chan time.Time
@@ -282,9 +282,9 @@ func (r *referee) take(f *Frontier, sooner bool, ended <-chan struct{}) {
 func (r *referee) play(turn *Turn, urls []URL) Outcome {
 	addr := netip.AddrFrom4([4]byte{16, 0, 0, byte(len(turn.Site()) % 3)})
 	switch r.intn(8) {
-	case 0: // refused by a rule: no request
+	case 0: // a rule forbids the page, so there is no request
 		return Outcome{Fate: Fate{Code: RobotsDisallowed}}
-	case 1: // robots.txt redirects elsewhere
+	case 1: // robots.txt redirects to another site
 		hop, err := turn.Hop(urls[r.intn(len(urls))].Site())
 		if err != nil && r.intn(2) == 0 {
 			turn.Forgo()
@@ -317,7 +317,8 @@ func (r *referee) play(turn *Turn, urls []URL) Outcome {
 	return o
 }
 
-// request makes the request of turn.
+// request makes the request of a turn and returns its outcome. It returns false if the request was
+// not permitted.
 func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	if err := turn.Bind(addr, true); err != nil {
 		var notYet *NotYet
@@ -331,7 +332,7 @@ func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	time.Sleep(time.Duration(r.intn(700)) * time.Millisecond)
 	first := time.Now()
 	body := time.Duration(r.intn(300)) * time.Millisecond
-	if r.intn(10) == 0 { // so that the site is slow
+	if r.intn(10) == 0 { // a long visit, so that the site is slow
 		body *= 30
 	}
 	time.Sleep(body)
@@ -351,7 +352,8 @@ func (r *referee) request(turn *Turn, addr netip.Addr) (Outcome, bool) {
 	return o, true
 }
 
-// refusal returns a request without an answer, unless the site would be given up.
+// refusal returns the trouble of a request without an answer, or a milder trouble if one more
+// refusal would give the site up.
 func (r *referee) refusal(s Site) Trouble {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -361,7 +363,7 @@ func (r *referee) refusal(s Site) Trouble {
 	return []Trouble{ConnectTrouble, SilenceTrouble}[r.rand.IntN(2)]
 }
 
-// workers is the number of workers.
+// workers is the number of goroutines that take turns at the same time.
 const workers = 5
 
 // simulated returns the URLs of a simulated web: hosts with several services, some in one

@@ -21,8 +21,8 @@ func (s Site) Scheme() string {
 	return scheme
 }
 
-// Authority returns host and port as in a Host field: without the port if that is the scheme's
-// default.
+// Authority returns host and port in the form of a Host field: without the port if it is the
+// scheme's default.
 func (s Site) Authority() string {
 	_, rest, _ := strings.Cut(string(s), "://")
 	return rest
@@ -34,7 +34,7 @@ func (s Site) Host() string {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 }
 
-// Port returns the port to connect to: that of s, or the scheme's default.
+// Port returns the port to connect to: the port of s, or the scheme's default.
 func (s Site) Port() uint16 {
 	_, port := s.split()
 	if port == "" {
@@ -79,12 +79,12 @@ func defaultPort(scheme string) uint16 {
 	return 0
 }
 
-// names accepts all names that resolve in practice, such as a_b.example, and maps names as
+// names accepts all host names that resolve in practice, such as a_b.example. It maps names as
 // browsers do (UTS 46, non-transitional).
 var names = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false), idna.CheckHyphens(false))
 
-// parseAuthority returns the host in the form of a Site, and the port after a colon. port is ""
-// if it is the scheme's default.
+// parseAuthority returns the host in the form that a Site has, and the port after a colon. port is
+// "" if it is the scheme's default.
 func parseAuthority(scheme, authority string) (host, port string, err error) {
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		authority = authority[i+1:]
@@ -161,7 +161,7 @@ func toASCII(host string) string {
 	return ascii
 }
 
-// plainHost reports whether host is in canonical form already.
+// plainHost reports whether host is already in canonical form.
 func plainHost(host string) bool {
 	for i := range len(host) {
 		c := host[i]
@@ -187,7 +187,7 @@ func resolvable(host string) bool {
 	return true
 }
 
-// numeric reports whether a browser reads a host with the given last label as an IPv4 address.
+// numeric reports whether a browser reads a host as an IPv4 address because of its last label.
 // Such a host is refused, unless it is four decimal numbers.
 func numeric(label string) bool {
 	if strings.HasPrefix(label, "0x") {

@@ -5,26 +5,25 @@ import (
 	"time"
 )
 
-// The limits of a single site come from Options.Site. This function is the caller's code and
-// may be slow or wrong, so it is called without holding mu, while the place of the site is
-// placeOut. Until the call returns, the site has the least pause that all sites have
-// (Options.Delay). It has no budget yet, because its own budget may be larger than
-// Options.MaxSite.
+// The limits of a single site come from Options.Site. This function is the caller's code and may
+// be slow or wrong. So it is called without holding mu, while the place of the site is placeOut.
+// Until the call returns, the site has the pause that all sites have (Options.Delay). It has no
+// budget during the call, because its own budget may be larger than Options.MaxSite.
 
-// SiteLimits are the limits of one site. A site with the zero value has those of Options.
+// SiteLimits are the limits of one site. The zero value stands for the limits in Options.
 type SiteLimits struct {
-	// Delay is the least pause after the end of a response, if it is longer than Options.Delay.
-	// A Delay of more than a year counts as a year.
+	// Delay is the least pause after the end of a response. It counts only if it is longer than
+	// Options.Delay. A Delay of more than a year counts as a year.
 	Delay time.Duration
-	// Max replaces Options.MaxSite, field by field. 0: the value of Options.MaxSite, negative:
-	// no limit.
+	// Max replaces Options.MaxSite, field by field. A field of 0 stands for the field of
+	// Options.MaxSite, and a negative one for no limit.
 	Max Spent
 }
 
-// usualLimits are the limits of all sites that have none of their own.
+// usualLimits are used for sites without limits of their own.
 var usualLimits = new(SiteLimits)
 
-// delay returns the least pause of s, by the limits of s that are known so far.
+// delay returns the least pause of s, by the limits of s that are known now.
 func (f *Frontier) delay(s *site) time.Duration {
 	delay := max(f.opts.Delay, f.slowedTo(s.name))
 	if s.limits != nil {
@@ -33,7 +32,7 @@ func (f *Frontier) delay(s *site) time.Duration {
 	return delay
 }
 
-// most returns the budget of s, by the limits of s that are known so far.
+// most returns the budget of s, by the limits of s that are known now.
 func (f *Frontier) most(s *site) Spent {
 	most := f.opts.MaxSite
 	if s.limits == nil {
@@ -56,8 +55,8 @@ func instead[T ~int | ~int64](own, usual T) T {
 	return own
 }
 
-// limit gets the limits of s from Options.Site, if they are not known. It requires that the
-// place of s is placeOut for the caller, and that f.mu is not held.
+// limit gets the limits of s from Options.Site, unless they are known. The caller must have set
+// the place of s to placeOut, and must not hold f.mu.
 func (f *Frontier) limit(s *site) error {
 	if f.opts.Site == nil {
 		return nil
@@ -84,9 +83,9 @@ func (f *Frontier) limit(s *site) error {
 	return nil
 }
 
-// restAnew is called after the pause of s has become longer, and makes s rest for this longer
-// pause. The pause counts from the last answer, even if this came in an earlier run, and from a
-// restart after a crash. restAnew requires that f.mu is held.
+// restAnew makes s rest for its pause, after this pause has become longer. The pause counts from
+// the last answer, even if this answer came in an earlier run, and from a restart after a crash.
+// The caller must hold f.mu.
 func (f *Frontier) restAnew(s *site) {
 	if c := s.clocks(); !c.Ended.IsZero() {
 		gap, by := c.steady(f.delay(s))
@@ -96,8 +95,8 @@ func (f *Frontier) restAnew(s *site) {
 	f.holdHost(s)
 }
 
-// barred reports whether s, which was picked for a turn, must not get a request now because of
-// limits of s that became known only after it was queued.
+// barred reports whether s must not get a request now, although it was picked for a turn. The
+// reason is a limit of s that became known only after s was queued.
 func (f *Frontier) barred(s *site, now time.Time) bool {
 	due, _ := s.ownDue()
 	return s.limits != nil && (due.After(now) || f.overBudget(s))

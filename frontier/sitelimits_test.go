@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Options.Site may use the frontier, and may take long: the other sites continue, and no
-// other goroutine takes that site. It is called once while a site is in memory.
+// Options.Site may call the frontier, and may take long. In this time other sites continue, and no
+// other goroutine takes the same site. It is called once as long as a site is in memory.
 func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slow = Site("http://slow.example")
@@ -52,9 +52,9 @@ func TestLimitsOfSitesAreAskedForWithoutALock(t *testing.T) {
 	})
 }
 
-// If Options.Site returns another delay each time, requests are never closer than the
+// If Options.Site returns another delay at each call, two requests are never closer than the
 // crawl's own delay, and never closer than the last delay of the site.
-func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
+func TestOptionsSiteNeverShortensAPause(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
@@ -98,7 +98,8 @@ func TestNothingThatIsSaidOfASiteLowersAPause(t *testing.T) {
 	}
 }
 
-// While one goroutine calls Options.Site another one leads; it learns when the site is due.
+// While one goroutine calls Options.Site, another goroutine is the leader. The leader learns when
+// the site is due.
 func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -113,8 +114,7 @@ func TestASiteThatHasToWaitForItsOwnDelayIsWaitedFor(t *testing.T) {
 	})
 }
 
-// An error of Options.Site ends the frontier: all calls of Next return it, and the site is
-// freed.
+// An error of Options.Site ends the run. All calls of Next return it, and no turn keeps the site.
 func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bug := errors.New("a bug")
@@ -137,9 +137,9 @@ func TestLimitsThatCannotBeHadEndTheFrontier(t *testing.T) {
 	})
 }
 
-// The gap of a robots.txt counts from a restart after a crash and from the last answer, even
-// if it was not known when the turn was handed out. A known gap is not waited for again.
-func TestAPauseThatATurnIsToldCountsBeforeItsRequest(t *testing.T) {
+// The gap of a robots.txt counts from the last answer and from a restart after a crash, even if it
+// became known only after the turn was handed out. A known gap does not count twice.
+func TestPaceCountsBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		f := opened(t, new(memory), Options{Delay: time.Second, Restarted: begin}, "http://a.example/1", "http://a.example/2")

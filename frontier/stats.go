@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// Politeness says how the requests of a frontier kept their pauses.
+// Politeness counts how the requests of a frontier kept their pauses.
 type Politeness struct {
 	Requests    int           // requests that had to wait for a pause
-	Early       int           // requests of Requests that started before the site was due: must be 0
-	LeastMargin time.Duration // least time between the due time of a site and the start of its request
-	RetryAfter  int           // requests that waited for a Retry-After
+	Early       int           // those of Requests that started before the site was due; must be 0
+	LeastMargin time.Duration // shortest time from the due time of a site to the start of its request
+	RetryAfter  int           // those of Requests that waited for a Retry-After
 }
 
-// totals are sums over all sites, including sites that are only in the backlog.
+// totals are sums over all sites, including those that are only in the backlog.
 type totals struct {
-	entries  int   // entries that have not ended, except those that again counts: the sum of site.queued; only learn writes it
-	again    int   // entries to fetch again: the sum of work.again; only learn writes it
+	entries  int   // sum of the fields queued of all sites: entries that have not ended; only learn writes it
+	again    int   // sum of the fields again of all sites: entries to fetch again; only learn writes it
 	done     int   // entries that have ended, including those of earlier runs
-	ahead    int   // entries in work.ahead of all sites
+	ahead    int   // sum of the lengths of work.ahead: entries read from the backlog and not handed out
 	drained  int   // sites that had a request and were removed from Frontier.sites
-	spent    Spent // the cost of the crawl before this run, plus what each Finish has added since
+	spent    Spent // cost of the crawl in all runs so far; each Finish adds to it
 	politely Politeness
 }
 
 // Stats is a snapshot of the numbers of a frontier.
 type Stats struct {
-	Entries  int   // queued, out or held, except those that Again counts
-	Again    int   // entries that had ended, and wait to be fetched again or are being fetched
-	Done     int   // ended, including those of earlier runs
-	Spent    Spent // of the whole crawl
+	Entries  int   // entries that have not ended, except those that Again counts
+	Again    int   // entries that had ended, and wait to be fetched again or are being fetched again
+	Done     int   // entries that have ended, including those of earlier runs
+	Spent    Spent // cost of the whole crawl so far, in all runs
 	Sites    int   // sites that had a request or will have one
 	Out      int   // turns that are out
-	Held     int   // held entries, whose Done was not called
+	Held     int   // held entries for which Done was not called yet
 	Polite   Politeness
-	NextDue  time.Time // when the first site that waits is due; zero if no site waits
+	NextDue  time.Time // when the first of the waiting sites is due; zero if no site waits
 	NextSite Site
 	NextBy   Clock
 }
 
-// Stats returns the current Stats. It holds one lock for a short time.
+// Stats returns the current numbers. It holds one lock for a short time.
 func (f *Frontier) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -50,40 +50,40 @@ func (f *Frontier) Stats() Stats {
 	return st
 }
 
-// A SiteStatus is the state of a site in memory.
+// A SiteStatus describes a site that the frontier has in memory.
 type SiteStatus struct {
 	Site   Site
 	Queued int // entries that have not ended, except those that Again counts
-	Again  int // entries that had ended, and wait to be fetched again or are being fetched
+	Again  int // entries that had ended, and wait to be fetched again or are being fetched again
 	Spent  Spent
-	Out    bool          // a turn has it
+	Out    bool          // a turn has the site
 	Due    time.Time     // when the next request is permitted
-	By     Clock         // the clock for which it waits
-	Pause  time.Duration // from the end of the last answer to Due
-	Given  Fate          // why it was given up in this run
-	Over   bool          // its budget is used up: no more requests
-	Shut   bool          // its pages are used up, by Options.MaxSite or SiteLimits: only requisites are still requested
+	By     Clock         // the clock that the site waits for
+	Pause  time.Duration // time from the end of the last answer to Due
+	Given  Fate          // why the site was given up in this run; zero: it was not
+	Over   bool          // the budget of the site is used up; it gets no more requests
+	Shut   bool          // the site has used up its pages (Options.MaxSite or SiteLimits); only requisites are requested
 
-	Gap time.Duration // the pause between two requests, if the site answers as before
-	// The site waits for the end of another turn, which uses its address, domain or host, or a
-	// site that it needs.
+	Gap time.Duration // pause between two requests, if the answers of the site stay as quick as before
+	// Parked says that the site waits until another turn ends. That turn uses the site's address,
+	// domain or host, or a site that this site needs.
 	Parked   bool
-	Excluded string // why the site was excluded, as given to Exclude; empty: it is not excluded
+	Excluded string // the reason given to Exclude; empty: the site is not excluded
 
-	// NextAgain is the earliest Due of the entries counted by Again that are not being fetched,
-	// or the zero time if there are none. The site itself may be due later.
+	// NextAgain is the earliest Due of the entries that Again counts and that are not being
+	// fetched. It is zero if there are none. The site itself may be due later.
 	NextAgain time.Time
 }
 
 // Left returns the number of entries that have not ended, in Queued and in Again.
 func (s *SiteStatus) Left() int { return s.Queued + s.Again }
 
-// somePage is the number of sites that are read before the lock is released for a moment.
+// somePage is the number of sites that a loop reads before it releases the lock for a moment.
 const somePage = 256
 
-// Sites iterates over the sites in memory, in no particular order. The crawl continues during
-// the iteration, and the body of the loop may call methods of f. So if the body is slow, a
-// status may be old, sites that are added or removed meanwhile may be missed, and a site that is
+// Sites iterates over the sites in memory, in no particular order. The crawl continues during the
+// iteration, and the body of the loop may call methods of f. If the body is slow, a status may be
+// old. Sites that are added or removed during the iteration may be missed, and a site that is
 // removed and added again may come twice.
 func (f *Frontier) Sites() iter.Seq[SiteStatus] {
 	return func(yield func(SiteStatus) bool) {
@@ -115,8 +115,8 @@ func (f *Frontier) Sites() iter.Seq[SiteStatus] {
 	}
 }
 
-// Status returns the status of a site. ok is false if the site is not in memory, because
-// nothing of it is queued: then only the backlog has its clocks.
+// Status returns the status of the site named of. It returns false if the site is not in memory,
+// because it has no queued entries. Only the backlog has the clocks of such a site.
 func (f *Frontier) Status(of Site) (st SiteStatus, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +127,7 @@ func (f *Frontier) Status(of Site) (st SiteStatus, ok bool) {
 	return f.status(s), true
 }
 
-// status returns the status of s. It requires that mu is held.
+// status returns the status of s. The caller must hold mu.
 func (f *Frontier) status(s *site) SiteStatus {
 	due, by := f.dueAt(s)
 	clocks := s.clocks()
@@ -145,8 +145,8 @@ func (f *Frontier) status(s *site) SiteStatus {
 	}
 }
 
-// nextAgain returns the earliest Due of those entries of s to fetch again that were not handed
-// out in a turn.
+// nextAgain returns the earliest Due of the entries of s to fetch again, without those that were
+// handed out in a turn.
 func (s *site) nextAgain() time.Time {
 	w := s.work()
 	next := w.revisit
@@ -158,8 +158,8 @@ func (s *site) nextAgain() time.Time {
 	return next
 }
 
-// Longest returns the status of the queued site that is due last, and true. If no queued
-// site is due after now, it returns false.
+// Longest returns the status of the queued site that is due last, and true. It returns false if no
+// queued site is due after now.
 func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,7 +167,8 @@ func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 		return SiteStatus{}, false
 	}
 	if !f.lastWaits() {
-		// f.last has left the queue before it was due, so find the site that is now last.
+		// f.last has left the queue before it was due, so search for the site that is due last
+		// now.
 		f.last, f.lastDue = nil, time.Time{}
 		n := 0
 		for _, s := range f.sites {
@@ -186,7 +187,7 @@ func (f *Frontier) Longest(now time.Time) (SiteStatus, bool) {
 	return f.status(f.last), true
 }
 
-// noteLast updates last and lastDue for s, which was queued.
+// noteLast updates last and lastDue after s was queued.
 func (f *Frontier) noteLast(s *site) {
 	if s.due.After(f.lastDue) {
 		f.last, f.lastDue = s, s.due
@@ -197,8 +198,8 @@ func (f *Frontier) lastWaits() bool {
 	return f.last != nil && f.last.place == placeWaiting && f.last.due.Equal(f.lastDue)
 }
 
-// account adds the request of t to Politeness. It requires that f.mu is held, and that the
-// clocks of the site do not include this request yet.
+// account adds the request of t to Politeness. The caller must hold f.mu, and must not have
+// updated the clocks of the site for this request yet.
 func (f *Frontier) account(t *Turn, o Outcome) {
 	if o.Request == nil {
 		f.refund()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The frontier continues while its sites are read.
+// The crawl continues while a loop reads its sites.
 func TestSitesLetTheCrawlGoOn(t *testing.T) {
 	var urls []string
 	for i := range 3 * somePage {
@@ -42,9 +42,9 @@ func TestSitesLetTheCrawlGoOn(t *testing.T) {
 	}
 }
 
-// Done counts the entries that have ended, in this run and in earlier ones, but not entries
-// that wait for another try, are held, or are handed out again.
-func TestDoneIsWhatHasEnded(t *testing.T) {
+// Stats.Done counts the entries that have ended, in this run and in earlier ones. It does not
+// count entries that wait for another try, are held, or are handed out again.
+func TestDoneCountsEndedEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(memory)
 		f := opened(t, m, Options{Delay: -1}, "http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://e.example/")
@@ -81,7 +81,7 @@ func TestDoneIsWhatHasEnded(t *testing.T) {
 	})
 }
 
-// Longest returns the same site as a scan of all sites, after any changes.
+// After any changes, Longest returns the same site as a scan of all sites.
 func TestLongestIsDueLast(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestLongestIsDueLast(t *testing.T) {
 					switch random.IntN(3) {
 					case 0:
 						o.RetryAfter = time.Now().Add(time.Duration(random.IntN(100)) * time.Minute)
-					case 1: // a link found now is due before the entries that wait
+					case 1: // a new link is due before the entries that wait
 						o.Trouble = ConnectTrouble
 					}
 					o.Gone = o.Again && random.IntN(10) == 0
@@ -151,7 +151,7 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 				t.Errorf("%v %v, want %s", st, ok, want)
 			}
 		}
-		finish("http://a.example", Outcome{Trouble: PageTrouble}) // waits 15 s
+		finish("http://a.example", Outcome{Trouble: PageTrouble}) // the entry waits 15 s for another try
 		time.Sleep(time.Second)
 		finish("http://b.example", page)
 		longest("http://a.example")
@@ -162,7 +162,7 @@ func TestTheLastIsFoundAgainWhenItComesForward(t *testing.T) {
 	})
 }
 
-// Also with more sites than are read under one lock.
+// Longest also works with so many sites that it must release its lock in between.
 func TestTheLastOfManySites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{})
@@ -215,7 +215,7 @@ func TestPolitenessIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Delay: 10 * time.Second}, pagesOf([]string{"http://a.example"}, 6)...)
 		for i, tc := range []struct {
-			margin time.Duration // between Due and the start
+			margin time.Duration // time between Due and the start of the request
 			want   Politeness
 		}{
 			{0, Politeness{}}, // the first request has no pause to keep
@@ -243,9 +243,9 @@ func TestPolitenessIsCounted(t *testing.T) {
 	})
 }
 
-// A site without entries that has rested is counted, but not in memory; one that still rests
+// A site without entries that has rested is counted, but is not in memory. A site that still rests
 // is in memory.
-func TestWhatIsHeldOfKeptSites(t *testing.T) {
+func TestWhichStoredSitesAreInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, now := new(memory), time.Now()
 		for _, c := range []Completion{
@@ -257,7 +257,7 @@ func TestWhatIsHeldOfKeptSites(t *testing.T) {
 			if err := b.Submit(c); err != nil {
 				t.Fatal(err)
 			}
-			<-b.Grown() // by an earlier run
+			<-b.Grown() // drop the growth of the earlier run
 		}
 		f := opened(t, b, Options{})
 		held := map[Site]bool{}
@@ -273,7 +273,7 @@ func TestWhatIsHeldOfKeptSites(t *testing.T) {
 	})
 }
 
-// A site that was given up gets as many tries as a new one in the next run.
+// A site that was given up gets as many tries in the next run as a new site.
 func TestASiteThatWasGivenUpGetsAWholeChance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -293,7 +293,7 @@ func TestASiteThatWasGivenUpGetsAWholeChance(t *testing.T) {
 	})
 }
 
-// The smallest budget is a limit, too.
+// A budget of one page, byte or nanosecond is a limit, too.
 func TestBudgetsOfOne(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    Options
@@ -323,8 +323,8 @@ func TestBudgetsOfOne(t *testing.T) {
 	}
 }
 
-// First returns when an entry was first handed out, of several turns in a row.
-func TestFirstIsThatOfTurnsInARow(t *testing.T) {
+// Turn.First returns when an entry was first handed out, if several turns in a row are for it.
+func TestFirstOfTurnsInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Delay: -1, Patience: time.Hour}, "http://a.example/1", "http://a.example/2")
 		begin := time.Now()
@@ -334,7 +334,7 @@ func TestFirstIsThatOfTurnsInARow(t *testing.T) {
 		}{
 			{Outcome{Again: true}, 0},
 			{Outcome{Again: true}, 0},
-			{Outcome{Trouble: PageTrouble}, 0}, // at 2 s; the other one goes first
+			{Outcome{Trouble: PageTrouble}, 0}, // the entry waits until 2 s, and the other entry is handed out first
 			{Outcome{Again: true}, 3 * time.Second},
 			{page, 3 * time.Second},
 			{page, 17 * time.Second},
@@ -359,7 +359,7 @@ func TestFirstIsThatOfTurnsInARow(t *testing.T) {
 	})
 }
 
-// A site is removed from memory if the backlog has all of its state.
+// A site leaves memory only if the backlog has all of its state.
 func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 	now := time.Now()
 	for name, change := range map[string]func(s *site){
@@ -386,8 +386,8 @@ func TestWhichSitesAreLeftToTheBacklog(t *testing.T) {
 	}
 }
 
-// The status of a site is known while something of it is queued, and with Revisits a site that does
-// not answer rests for DeadRest.
+// Status knows a site as long as it has a queued entry. With Revisits, a site that does not answer
+// rests for DeadRest.
 func TestTheStatusOfOneSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Revisits: true, DeadRest: time.Hour, Patience: Forever})

@@ -9,16 +9,16 @@ import (
 // Slow and Exclude change a crawl while it runs. They can only reduce the requests to a site,
 // never add requests.
 
-// steering holds the changes that Slow and Exclude have made. A key is a Site, or a host name
-// for all sites of that host; the pause of all sites has the key "".
+// steering holds the changes that Slow and Exclude have made. A key is a Site, or a host name for
+// all sites of that host. The key "" of slowed stands for all sites.
 type steering struct {
-	slowed   map[string]time.Duration // least pauses that Slow has set
-	excluded map[string]string        // reasons given to Exclude
+	slowed   map[string]time.Duration // least pauses that calls of Slow have set
+	excluded map[string]string        // reasons that calls of Exclude have given
 }
 
-// A FasterError is returned by Slow for a pause that is shorter than the one in force.
+// A FasterError is returned by Slow if the given pause is shorter than the current one.
 type FasterError struct {
-	Of           string // a Site, a host name, or empty: all sites
+	Of           string // a Site, or a host name; empty: all sites
 	Delay, Least time.Duration
 }
 
@@ -32,19 +32,19 @@ func (e *FasterError) Error() string {
 
 // Errors of Exclude and Hop.
 var (
-	// errNoPlace: the site or the reason given to Exclude is empty.
+	// errNoPlace is returned by Exclude if the site or the reason is empty.
 	errNoPlace = errors.New("frontier: Exclude wants a site, or a host, and a reason")
-	// ErrExcluded: the other site of a Hop is excluded.
+	// ErrExcluded is returned by Hop if the other site is excluded.
 	ErrExcluded = errors.New("frontier: the site is excluded")
 )
 
-// Slow sets a longer least pause for some sites. Its first parameter is a Site, or a host name,
-// which means all sites of this host, or "", which means all sites. The pause counts from the
-// end of a site's last response, even if this was before the call. After Slow returns, no turn
-// is handed out before the pause has ended; turns that are out are not affected. The least
-// pause is in force as long as the frontier exists.
+// Slow sets a longer least pause for some sites. The parameter of is a Site, or a host name, which
+// means all sites of this host, or "", which means all sites. The pause counts from the end of a
+// site's last response, even if this response came before the call. After Slow returns, no turn is
+// handed out before the pause has ended. Turns that are out are not affected. The least pause
+// stays until the end of the frontier.
 //
-// If delay is shorter than the pause in force, Slow returns a *FasterError. After the end of
+// If delay is shorter than the current least pause, Slow returns a *FasterError. After the end of
 // the run it returns the same error as Next. In both cases it changes nothing.
 func (f *Frontier) Slow(of string, delay time.Duration) error {
 	f.mu.Lock()
@@ -65,11 +65,11 @@ func (f *Frontier) Slow(of string, delay time.Duration) error {
 	return nil
 }
 
-// Exclude ends the requests to a site or a host. Its first parameter is a Site, or a host name,
-// which means all sites of this host. Its second parameter is the reason. Queued entries stay
-// queued, and new entries are still queued, but no more turns are handed out for these sites,
-// not even for robots.txt. Turns that are out are not affected. The exclusion is in force as
-// long as the frontier exists.
+// Exclude ends the requests to a site or a host. The parameter of is a Site, or a host name, which
+// means all sites of this host. The parameter why is the reason. Queued entries stay queued, and
+// new entries are still queued, but no more turns are handed out for these sites, not even for
+// robots.txt. Turns that are out are not affected. The sites stay excluded until the end of the
+// frontier.
 //
 // Exclude returns an error if a parameter is empty. After the end of the run it returns the same
 // error as Next. In both cases it changes nothing.
@@ -94,15 +94,15 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-// steer applies a change by Slow or Exclude to those sites that the change concerns and that
-// are in memory, and queues them again. Its parameter is the first parameter of Slow or
-// Exclude. For sites that come into memory later, learn applies the change. steer requires that
-// f.mu is held. If there are many sites, it unlocks and locks f.mu several times.
+// steer applies a change by Slow or Exclude to the sites in memory that match of, and queues them
+// again. The parameter of is that of Slow or Exclude. For sites that come into memory later, learn
+// applies the change. The caller must hold f.mu. If there are many sites, steer unlocks and locks
+// f.mu several times.
 func (f *Frontier) steer(of string) {
 	n := 0
 	for name, s := range f.sites {
 		if of == "" || string(name) == of || name.Host() == of {
-			if s.place != placeOut { // for a site that is out, the method free calls slow later
+			if s.place != placeOut { // if a turn has the site, the method free calls slow later
 				f.slow(s)
 			}
 			f.queue(s)
@@ -115,8 +115,8 @@ func (f *Frontier) steer(of string) {
 	f.kickLocked()
 }
 
-// slowedTo returns the least pause that Slow has set for a site, or 0. It requires that f.mu is
-// held.
+// slowedTo returns the least pause that Slow has set for a site, or 0 if none exists. The caller
+// must hold f.mu.
 func (f *Frontier) slowedTo(name Site) time.Duration {
 	if len(f.slowed) == 0 {
 		return 0
@@ -124,8 +124,8 @@ func (f *Frontier) slowedTo(name Site) time.Duration {
 	return f.least(string(name), name.Host())
 }
 
-// exclusion returns the reason for which a site was excluded, or "". It requires that mu is
-// held.
+// exclusion returns the reason why a site was excluded, or "" if it was not. The caller must hold
+// mu.
 func (f *Frontier) exclusion(name Site) string {
 	if len(f.excluded) == 0 {
 		return ""
@@ -136,15 +136,14 @@ func (f *Frontier) exclusion(name Site) string {
 	return f.excluded[string(name)]
 }
 
-// least returns the longest of three pauses that Slow may have set: the one for all sites, the
-// one for the host name in the parameter host, and the one for the Site or host name in the
-// first parameter. If none of them is set, it returns 0.
+// least returns the longest of three pauses that Slow may have set: one for all sites, one for
+// host, and one for of, which is a Site or a host name. If none of them is set, it returns 0.
 func (f *Frontier) least(of, host string) time.Duration {
 	return max(f.slowed[""], f.slowed[host], f.slowed[of])
 }
 
-// slow moves the due time of s to a later time, if Slow has set a pause for s that has not
-// ended yet. It requires that f.mu is held, and that no turn has the site.
+// slow makes s due later, if a pause that Slow has set for s has not ended yet. The caller must
+// hold f.mu, and no turn may have the site.
 func (f *Frontier) slow(s *site) {
 	if ended := s.lastAsked(); f.slowedTo(s.name) > 0 && !ended.IsZero() {
 		s.raise(ended.Add(f.delay(s)), OwnClock)

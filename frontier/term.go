@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// This file is the inside of a frontier that shares its backlog with others: see Term. Without
-// Options.Term and Options.Blocked it does nothing.
+// This file has the unexported part of a frontier that shares its backlog with others: see Term.
+// Without Options.Term and Options.Blocked it does nothing.
 
-// taken has the past that all sites share which came with the same Term.Rest, have had no request
-// and have the usual pause. It is made as the function unasked makes one.
+// taken is a past for sites that came with the same Term.Rest, have had no request in this run and
+// have the usual pause. All these sites share one past. The function unasked makes it.
 type taken struct {
-	rest time.Time // Term.Rest
+	rest time.Time // Term.Rest of these sites
 	past *past
 }
 
-// leaving is for sites that change hands.
+// leaving is the state for sites that change their owner.
 type leaving struct {
-	terms   map[uint64]bool // the terms whose first growth was absorbed
-	changed chan struct{}   // closed by tellFreed; nil: no call of Withdraw waits
+	terms   map[uint64]bool // numbers of the terms whose first growth was absorbed
+	changed chan struct{}   // closed by tellFreed; nil if no call of Withdraw waits
 }
 
-// has reports whether this frontier has the site with the given name.
+// has reports whether this frontier owns the site with the given name.
 func (f *Frontier) has(name Site) bool { return f.opts.Term == nil || f.opts.Term(name) != 0 }
 
 // beginTerms records the numbers of terms whose first growth is absorbed.
@@ -34,9 +34,9 @@ func (f *Frontier) beginTerms(terms []uint64) {
 	}
 }
 
-// current reports whether a state of the term t is of the term in which this frontier has the
-// site, and whether this term has begun. Otherwise the clocks that the site shares with others
-// might not be known yet.
+// current reports whether t is the term in which this frontier owns the site now, and whether this
+// term has begun. Before a term begins, the clocks that the site shares with others might not be
+// known.
 func (f *Frontier) current(name Site, t *Term) bool {
 	if f.opts.Term == nil {
 		return true
@@ -45,16 +45,16 @@ func (f *Frontier) current(name Site, t *Term) bool {
 	return number != 0 && t != nil && t.Number == number && f.terms[number]
 }
 
-// drain adds n to the number of sites that had a request and are not in memory. Sites that
-// change hands are not counted, because another frontier may have had the request.
+// drain adds n to the number of sites that had a request and are no longer in memory. Sites that
+// change their owner are not counted, because another frontier may have made the request.
 func (f *Frontier) drain(n int) {
 	if f.opts.Term == nil {
 		f.drained += n
 	}
 }
 
-// takeOver records for s, which is new in memory, until when an unknown frontier may have sent
-// it a request. The parameter t is the term of its state, or nil.
+// takeOver records for s, which is new in memory, until when an unknown frontier may have sent it
+// a request. The parameter t is the term of the site's state, or nil.
 func (f *Frontier) takeOver(s *site, t *Term) {
 	if t == nil || t.Rest.IsZero() {
 		return
@@ -86,14 +86,14 @@ func (s *site) unknownUntil() time.Time {
 	return s.past.odd.rest
 }
 
-// restUnknown makes s, its host and its domain rest their full pause, counted from the time in
-// rest, until which an unknown frontier may have sent s a request.
+// restUnknown makes s, its host and its domain rest their full pause. The pause counts from the
+// time rest, until which an unknown frontier may have sent s a request.
 func (f *Frontier) restUnknown(s *site, rest time.Time) {
 	c := s.clocks()
 	gap, _ := c.steady(f.delay(s))
 	s.raise(rest.Add(gap), RestartClock)
 	now := f.now()
-	if free := rest.Add(max(gap, PublicFloor)); free.After(now) { // counts only if the host is public
+	if free := rest.Add(max(gap, PublicFloor)); free.After(now) { // the clock of a host name counts only at public addresses
 		f.commons[byHost].hold(s.name.Host(), rest, free)
 	}
 	if free := rest.Add(f.opts.DomainDelay); f.opts.DomainDelay > 0 && free.After(now) {
@@ -101,9 +101,9 @@ func (f *Frontier) restUnknown(s *site, rest time.Time) {
 	}
 }
 
-// withdraw removes the sites that this frontier does not have, and returns those that are still
-// in use. It requires that f.mu is held. If there are many sites, it unlocks and locks f.mu
-// several times.
+// withdraw removes the sites that this frontier does not own, and returns those that are still in
+// use. The caller must hold f.mu. If there are many sites, withdraw unlocks and locks f.mu several
+// times.
 func (f *Frontier) withdraw() (busy []*site) {
 	if f.opts.Term == nil {
 		return nil
@@ -115,7 +115,7 @@ func (f *Frontier) withdraw() (busy []*site) {
 				busy = append(busy, s)
 			}
 		} else if o := s.work().wants; o != nil && !f.has(o.name) {
-			// Otherwise s would wait for a site that is not in memory any more.
+			// Otherwise s would wait for a site that is no longer in memory.
 			f.unqueue(s)
 			s.want(nil)
 			f.queue(s)
@@ -129,13 +129,13 @@ func (f *Frontier) withdraw() (busy []*site) {
 	return busy
 }
 
-// evict removes s from memory and reports true, unless a turn, a search or a call of Done has s,
-// or an entry of s is held. Sites that are parked may be removed: unpark has no effect on them.
+// evict removes s from memory and returns true. It returns false if a turn, a search or a call of
+// Done has s, or an entry of s is held. Parked sites may be removed: unpark ignores them later.
 func (f *Frontier) evict(s *site) bool {
 	w := s.work()
 	switch {
 	case f.sites[s.name] != s:
-		return true // it was removed already
+		return true // the site was already removed
 	case s.place == placeOut || w.held > 0:
 		return false
 	}
@@ -149,7 +149,7 @@ func (f *Frontier) evict(s *site) bool {
 	return true
 }
 
-// freed returns a channel that tellFreed closes. It requires that f.mu is held.
+// freed returns a channel that tellFreed closes. The caller must hold f.mu.
 func (f *Frontier) freed() <-chan struct{} {
 	if f.changed == nil {
 		f.changed = make(chan struct{})
@@ -157,8 +157,8 @@ func (f *Frontier) freed() <-chan struct{} {
 	return f.changed
 }
 
-// tellFreed wakes the calls of Withdraw, because a turn or a held entry has ended. It requires
-// that f.mu is held.
+// tellFreed wakes the calls of Withdraw after a turn or a held entry has ended. The caller must
+// hold f.mu.
 func (f *Frontier) tellFreed() {
 	if f.changed != nil {
 		close(f.changed)
@@ -191,8 +191,9 @@ func (f *Frontier) waitUnblocked(ctx context.Context) {
 	}
 }
 
-// putBack ends a turn that Next has not returned, as if it had not been made. It does not give
-// back a token of Limits.Rate, so that requests that were blocked do not all start at once.
+// putBack ends a turn that Next has made but not returned. The entry is handed out again later.
+// The turn's token of Limits.Rate is not given back, so that blocked requests do not all start at
+// once later.
 func (t *Turn) putBack() {
 	f := t.frontier
 	f.mu.Lock()

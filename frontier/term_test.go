@@ -11,11 +11,12 @@ import (
 	"time"
 )
 
-// termed is a backlog in memory that another frontier shares: sites come as Growth.
+// termed is a backlog in memory that stands for one that several frontiers share. It reports sites
+// in a Growth.
 type termed struct {
 	*memory
 	grown Growths
-	terms map[Site]uint64 // by site; the term of all others is that of ""
+	terms map[Site]uint64 // number of the term of each site; the key "" is for all sites that are not listed
 	rest  time.Time
 }
 
@@ -66,7 +67,7 @@ func (b *termed) Submit(c Completion) error {
 	return err
 }
 
-// comes begins a term of a site with its state.
+// comes begins a term of a site and reports the state of the site.
 func (b *termed) comes(s Site, number uint64) {
 	b.terms[s] = number
 	st, _ := b.memory.State(s)
@@ -82,7 +83,7 @@ func turnOf(t *testing.T, f *Frontier, want Site) *Turn {
 	return turn
 }
 
-// none fails if there is a turn within d.
+// none fails the test if Next returns a turn within d.
 func none(t *testing.T, f *Frontier, d time.Duration) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), d)
@@ -101,7 +102,8 @@ func finish(t *testing.T, turn *Turn, o Outcome) {
 
 const siteA, siteB Site = "http://a.example", "http://b.example"
 
-// withdrawn fails unless Withdraw waits or does not wait, as wanted.
+// withdrawn calls Withdraw. It fails the test unless Withdraw returns at once (want is true) or
+// waits (want is false).
 func withdrawn(t *testing.T, f *Frontier, want bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
@@ -116,7 +118,7 @@ func withdrawn(t *testing.T, f *Frontier, want bool) {
 
 func TestWithdrawWaitsForAllThatIsUnderWay(t *testing.T) {
 	for name, test := range map[string]struct {
-		begin func(t *testing.T, f *Frontier) (end func()) // nil: nothing to wait for
+		begin func(t *testing.T, f *Frontier) (end func()) // begins what Withdraw must wait for, and returns a function that ends it; nil: nothing
 	}{
 		"nothing": {func(*testing.T, *Frontier) func() { return nil }},
 		"a turn": {func(t *testing.T, f *Frontier) func() {
@@ -149,7 +151,7 @@ func TestWithdrawWaitsForAllThatIsUnderWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			finish(t, hop, Outcome{Again: true}) // and another one, so that the site is kept
+			finish(t, hop, Outcome{Again: true}) // a second turn has the site, so the site is kept
 			hop, err = turn.Hop(siteA)
 			if err != nil {
 				t.Fatal(err)
@@ -167,11 +169,11 @@ func TestWithdrawWaitsForAllThatIsUnderWay(t *testing.T) {
 					time.AfterFunc(500*time.Millisecond, end)
 					withdrawn(t, f, true)
 				}
-				withdrawn(t, f, true) // a second call has nothing to do
+				withdrawn(t, f, true) // the second call has nothing to do
 				if st, ok := f.Status(siteA); ok {
 					t.Errorf("in memory: %+v", st)
 				}
-				f.Rest() // absorbs a growth
+				f.Rest() // Rest absorbs a growth
 				if n := f.Stats(); n.Entries != 0 || n.Held != 0 || n.Out != 0 || f.ahead != 0 {
 					t.Errorf("%+v, %d read", n, f.ahead)
 				}
@@ -181,7 +183,7 @@ func TestWithdrawWaitsForAllThatIsUnderWay(t *testing.T) {
 	}
 }
 
-// A Done of an entry, while another turn has its site, ends before Withdraw does.
+// If Done is called while another turn has the site, the end is submitted before Withdraw returns.
 func TestWithdrawWaitsForDoneDuringATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{}, "http://a.example/1", "http://a.example/2")
@@ -202,7 +204,7 @@ func TestWithdrawWaitsForDoneDuringATurn(t *testing.T) {
 	})
 }
 
-// A site that is withdrawn while its turn is made gets no turn.
+// A site that is withdrawn while a turn for it is being made gets no turn.
 func TestNoTurnOfASiteThatIsBeingWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b *termed
@@ -225,7 +227,7 @@ func TestWithdrawWithoutTermsDoesNothing(t *testing.T) {
 	finish(t, turn, page)
 }
 
-// Only states of a term that has begun, and that is the current one, count.
+// A state counts only if its term has begun and is the current term.
 func TestStatesOfOtherTermsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{}, "http://a.example/1")
@@ -258,7 +260,7 @@ func TestStatesOfOtherTermsAreIgnored(t *testing.T) {
 				t.Errorf("%s: the site is in memory", name)
 			}
 		}
-		// An old state that comes together with the new one, and has earlier clocks.
+		// Send the new state together with an old one, which has earlier clocks.
 		old := b.state(st)
 		old.Term = &Term{Number: 1}
 		now := time.Now()
@@ -274,7 +276,7 @@ func TestStatesOfOtherTermsAreIgnored(t *testing.T) {
 	})
 }
 
-// The clocks, the fate and the costs of a site come with its state.
+// The state of a site brings its clocks, its fate and its costs.
 func TestASiteComesWithItsClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{MaxSite: Spent{Pages: 3}, DomainDelay: 5 * time.Second})
@@ -304,19 +306,19 @@ func TestASiteComesWithItsClocks(t *testing.T) {
 		if r := f.Rest(); r.Verdict != ErrUnasked {
 			t.Errorf("%+v", r)
 		}
-		if n := f.Stats(); n.Spent.Pages != 1 || n.Sites != 1 { // not siteA, which another frontier had, too
+		if n := f.Stats(); n.Spent.Pages != 1 || n.Sites != 1 { // siteA is not counted, because another frontier had it, too
 			t.Errorf("of this frontier: %+v", n)
 		}
 	})
 }
 
-// A site rests its full pause from Term.Rest, whether it had a request or not.
+// A site rests its full pause, counted from Term.Rest, with or without an earlier request.
 func TestASiteOfAnUnknownFrontierRests(t *testing.T) {
-	ended := time.Minute // before the rest
+	ended := time.Minute // end of a request before Term.Rest
 	for name, test := range map[string]struct {
 		opts   Options
 		clocks Clocks
-		want   time.Duration // after the rest
+		want   time.Duration // time from Term.Rest to the next request
 	}{
 		"never asked":         {Options{}, Clocks{}, time.Second},
 		"a longer delay":      {Options{Delay: 5 * time.Second}, Clocks{}, 5 * time.Second},
@@ -361,7 +363,7 @@ func TestASiteOfAnUnknownFrontierRests(t *testing.T) {
 	}
 }
 
-// A site that rests and has an empty queue is not kept in memory; but its host rests.
+// A site without entries leaves memory although it rests. Its host still rests.
 func TestTheHostOfAnUnknownFrontierRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{DomainDelay: 30 * time.Second})
@@ -400,7 +402,8 @@ func TestTheHostOfAnUnknownFrontierRests(t *testing.T) {
 	})
 }
 
-// A site that waited for one that was withdrawn goes on, and cannot reach it.
+// If the robots.txt of a site redirects to a site that was withdrawn, the first site continues,
+// and cannot reach the second one.
 func TestASiteThatWaitedForAWithdrawnOneGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{}, "http://a.example/1")
@@ -421,13 +424,13 @@ func TestASiteThatWaitedForAWithdrawnOneGoesOn(t *testing.T) {
 		}
 		finish(t, turn, Outcome{Again: true})
 		begin := time.Now()
-		turn = turnOf(t, f, siteA) // tries again after its pause
+		turn = turnOf(t, f, siteA) // the site tries again after its pause
 		if d := time.Since(begin); d != time.Second {
 			t.Errorf("tries again after %v", d)
 		}
 		finish(t, turn, Outcome{Again: true})
 		b.terms[siteB] = 5
-		b.grown.Put(Growth{Terms: []uint64{5}}) // lent, without a state
+		b.grown.Put(Growth{Terms: []uint64{5}}) // the term begins without a state of the site
 		time.Sleep(time.Hour)
 		turn = turnOf(t, f, siteA)
 		hop, err := turn.Hop(siteB)
@@ -446,7 +449,7 @@ func TestASiteThatWaitedForAWithdrawnOneGoesOn(t *testing.T) {
 	})
 }
 
-// A site that is parked, because another turn has its address, leaves at once.
+// A site that is parked because another turn has its address is withdrawn at once.
 func TestAParkedSiteIsWithdrawnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{PerIP: 1}, "http://a.example/1", "http://b.example/1", "http://b.example/2")
@@ -473,7 +476,7 @@ func TestAParkedSiteIsWithdrawnAtOnce(t *testing.T) {
 	})
 }
 
-// All sums are right after many sites have left.
+// All sums of the frontier are right after many sites were withdrawn.
 func TestManySitesAreWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{}, pagesOf([]string{"http://a.example"}, 3)...)
@@ -483,11 +486,11 @@ func TestManySitesAreWithdrawn(t *testing.T) {
 			}
 		}
 		o := page
-		o.Request = &Request{Started: time.Now(), Ended: time.Now()} // so that the site is quick
+		o.Request = &Request{Started: time.Now(), Ended: time.Now()} // a short request, so that the site is quick
 		finish(t, turnOf(t, f, siteA), o)
 		b.terms = map[Site]uint64{siteA: 1}
 		withdrawn(t, f, true)
-		f.Rest() // absorbs a growth
+		f.Rest() // Rest absorbs a growth
 		if n := f.Stats(); n.Entries != 2 || n.Sites != 1 || quickOf(f) != 1 {
 			t.Errorf("%+v", n)
 		}
@@ -501,7 +504,7 @@ func TestManySitesAreWithdrawn(t *testing.T) {
 
 func quickOf(f *Frontier) int { return f.reserve.quick }
 
-// Sites that come with different times of Term.Rest rest each from its own.
+// Sites with different times in Term.Rest each rest from their own time.
 func TestEachTermHasItsOwnRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{})
@@ -523,7 +526,7 @@ func TestEachTermHasItsOwnRest(t *testing.T) {
 	})
 }
 
-// A site for which a withdrawn one waited can leave memory.
+// After a site was withdrawn, the site that it waited for can leave memory.
 func TestAWithdrawnSiteWaitsForNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := newTermed(t, Options{}, "http://a.example/1")

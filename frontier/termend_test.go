@@ -40,7 +40,7 @@ func TestEndIsRefused(t *testing.T) {
 		if r := f.Rest(); r.Verdict != ErrEnd || r.Out+r.Pending+r.Held != 0 {
 			t.Errorf("%+v", r)
 		}
-		none(t, f, time.Hour) // the frontier alone does not end
+		none(t, f, time.Hour) // without End the run does not end
 		found := fmt.Errorf("found by another frontier: %w", ErrPatience)
 		if err := f.End(found); err != nil {
 			t.Error(err)
@@ -71,7 +71,7 @@ func TestEndWithALimitDoesNotWait(t *testing.T) {
 	}
 }
 
-// What a frontier would end with, if it were alone.
+// Rest.Verdict is the error with which the run would end if Limits.Open were not set.
 func TestVerdicts(t *testing.T) {
 	for name, test := range map[string]struct {
 		opts Options
@@ -107,10 +107,10 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// deferred is the outcome of a turn whose site rests for d.
+// deferred returns the outcome of a turn after which the site gets no request for d.
 func deferred(d time.Duration) Outcome { return Outcome{Again: true, Defer: time.Now().Add(d)} }
 
-// A gate has an Options.Blocked. The zero value is open.
+// A gate provides an Options.Blocked. The zero gate is open: requests are permitted.
 type gate struct{ shut atomic.Pointer[chan struct{}] }
 
 func (g *gate) blocked() <-chan struct{} {
@@ -155,7 +155,7 @@ func TestNoTurnLeavesNextWhileRequestsAreBlocked(t *testing.T) {
 	})
 }
 
-// blockedByRead is a backlog with which requests become blocked while it reads.
+// blockedByRead is a backlog whose Read closes a gate, so that requests become blocked.
 type blockedByRead struct {
 	*memory
 	g     *gate
@@ -169,8 +169,8 @@ func (b *blockedByRead) Read(s Site, now time.Time, entries []Entry) (int, error
 	return b.memory.Read(s, now, entries)
 }
 
-// A turn is put back if requests are blocked while its entry is read, and what was forbidden
-// meanwhile is not handed out after it.
+// A turn is put back if requests become blocked while its entry is read. An entry that becomes
+// forbidden in this time is not handed out later.
 func TestATurnIsPutBackWhenRequestsAreBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{}

@@ -11,46 +11,46 @@ import (
 	"time"
 )
 
-// The model of a backlog that several frontiers share: a database with atomic commits, and nodes
-// with a session each. It has what a real one must have: a lease for each node, partitions that
-// are given back or taken from a node that is buried, commits in groups, and news of links that
-// others have found.
+// This file is a model of a backlog that several frontiers share: a database with atomic commits,
+// and nodes with one session each. It has the parts of a real one: a lease for each node,
+// partitions that a node gives back or loses when it is buried (declared dead), commits in groups,
+// and news: links to sites of a node that other nodes have found.
 
 const (
 	simLease   = 6 * time.Second
 	simLongest = 4 * time.Second // no request takes longer
 )
 
-// rules are what the model and the frontiers have to do. A rule that is off makes the simulation
+// rules are the duties of the model and the frontiers. If any of them is off, the simulation must
 // fail.
 type rules struct {
-	withdraw bool // Withdraw is awaited before a partition is given back
-	flush    bool // all that was submitted is committed before
-	rest     bool // Term.Rest is set after a burial
-	keep     bool // Rest stays when a partition is given back: the rest may not be over
-	number   bool // each term has another number
-	common   bool // the clocks of domains come with the sites
-	again    bool // Read begins anew with each term
-	blocked  bool // Options.Blocked says when the session is uncertain
-	exact    bool // the end is that of the database, and not of the nodes
-	open     bool // Limits.Open is left on
+	withdraw bool // a partition is given back only after Withdraw has returned
+	flush    bool // a partition is given back only after all submissions are committed
+	rest     bool // Term.Rest is set for the sites of a node that was buried
+	keep     bool // Term.Rest stays set when a partition is given back, because the rest may not be over
+	number   bool // each term has a number of its own
+	common   bool // the clocks of domains are reported together with the sites
+	again    bool // in a new term, Read returns all entries again
+	blocked  bool // Options.Blocked blocks requests while the session is uncertain
+	exact    bool // the database decides when the crawl ends, not a node
+	open     bool // Limits.Open stays set
 }
 
 func allRules() rules { return rules{true, true, true, true, true, true, true, true, true, true} }
 
-// A simDB is the database. Its mutex is taken after that of a node.
+// A simDB is the database. A goroutine locks its mutex after that of a node, never before.
 type simDB struct {
 	mu     sync.Mutex
 	parts  []simPart
 	sites  map[Site]*simSite
 	common map[string]time.Time
-	down   time.Time // the database cannot be reached before
+	down   time.Time // the database cannot be reached before this time
 }
 
 type simPart struct {
-	owner *simNode // nil: free
+	owner *simNode // the node that has the partition; nil: no node has it
 	rest  time.Time
-	news  []*simRow // new entries that the owner has not read
+	news  []*simRow // new entries that the owner has not read yet
 }
 
 type simSite struct {
@@ -58,7 +58,7 @@ type simSite struct {
 	clocks Clocks
 	spent  Spent
 	fate   Fate
-	rows   map[string]*simRow // by Entry.Key
+	rows   map[string]*simRow // all rows by Entry.Key
 }
 
 type simRow struct {
@@ -85,7 +85,7 @@ func (db *simDB) site(name Site) *simSite {
 	return s
 }
 
-// insert adds an entry and returns its row, or nil if it is known.
+// insert adds an entry and returns its row, or nil if the database has the entry already.
 func (db *simDB) insert(e Entry) *simRow {
 	s := db.site(e.URL.Site())
 	if s.rows[e.Key()] != nil {
@@ -97,7 +97,7 @@ func (db *simDB) insert(e Entry) *simRow {
 	return row
 }
 
-// over reports whether nothing is queued and no news wait.
+// over reports whether no entry is queued and no news is unread.
 func (db *simDB) over() bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -111,32 +111,32 @@ func (db *simDB) over() bool {
 	return time.Now().After(db.down)
 }
 
-// A simNode is a process. It implements Backlog.
+// A simNode is a process of the crawl. It implements Backlog.
 type simNode struct {
 	c     *simCluster
 	name  int
 	f     *Frontier
 	ctx   context.Context
 	die   context.CancelFunc
-	terms []atomic.Uint64 // by partition; 0: another node has it
-	until time.Time       // end of the session, as the database has it; guarded by simDB.mu
-	fate  string          // "buried"; guarded by simDB.mu
+	terms []atomic.Uint64 // number of the term of each partition; 0: another node has the partition
+	until time.Time       // end of the session, as stored in the database; guarded by simDB.mu
+	fate  string          // "buried" after the node was declared dead; guarded by simDB.mu
 
 	mu      sync.Mutex
-	sent    time.Time // when the last renewal was sent that was answered
-	stalled time.Time // the process does nothing before
+	sent    time.Time // when the last renewal of the session that was answered was sent
+	stalled time.Time // the process stands still until this time
 	cache   map[int]map[Site]*memorySite
 	rests   []time.Time
 	numbers uint64
 	queue   []Completion
-	since   time.Time // when the commit under way began; zero: no commit is under way
+	since   time.Time // when the current commit began; zero: no commit is under way
 	changed chan struct{}
-	wake    chan struct{} // of capacity 1: there is something to commit
-	late    []Growth      // not yet in growths
+	wake    chan struct{} // has a value if there is something to commit; its capacity is 1
+	late    []Growth      // growths that were not reported to growths yet
 	growths Growths
 }
 
-// wait sleeps, and until the process goes on if it stands still. It reports whether the process
+// wait sleeps for d, and then as long as the process stands still. It reports whether the process
 // is alive.
 func (n *simNode) wait(d time.Duration) bool {
 	time.Sleep(d)
@@ -151,14 +151,14 @@ func (n *simNode) wait(d time.Duration) bool {
 	}
 }
 
-// certain reports whether the session is certainly in force.
+// certain reports whether the node knows that its session has not ended.
 func (n *simNode) certain() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.ctx.Err() == nil && time.Since(n.sent) < simLease*95/100
 }
 
-// blocked is the Options.Blocked of the node.
+// blocked is used as Options.Blocked of the node.
 func (n *simNode) blocked() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -173,7 +173,7 @@ func (n *simNode) unblock() {
 	n.changed = make(chan struct{})
 }
 
-// term is the Options.Term of the node.
+// term is used as Options.Term of the node.
 func (n *simNode) term(s Site) uint64 { return n.terms[n.c.db.part(s.Domain())].Load() }
 
 // reach waits for the database and returns it locked, or nil if the process has died meanwhile.
@@ -198,7 +198,8 @@ func (n *simNode) unlock() {
 	n.mu.Unlock()
 }
 
-// renew renews the session, and buries and takes what is free.
+// renew renews the session. It also buries nodes whose session has ended, and takes free
+// partitions.
 func (n *simNode) renew() {
 	for n.wait(simLease / 3) {
 		sent := time.Now()
@@ -213,7 +214,7 @@ func (n *simNode) renew() {
 		}
 		n.until, n.sent = time.Now().Add(simLease), sent
 		n.unblock()
-		if time.Since(db.down) > simLease*3/2 { // all had the time to renew
+		if time.Since(db.down) > simLease*3/2 { // since the failure all nodes have had the time to renew
 			for _, other := range n.c.nodes() {
 				if other != n && other.until.Before(time.Now()) {
 					n.c.bury(other)
@@ -225,7 +226,7 @@ func (n *simNode) renew() {
 	}
 }
 
-// takeFree takes free partitions, up to a fair part.
+// takeFree takes free partitions, up to a fair share for this node.
 func (n *simNode) takeFree() {
 	db := n.reach()
 	if db == nil {
@@ -255,7 +256,7 @@ func (n *simNode) takeFree() {
 	}
 }
 
-// takeOne takes a partition if it is free.
+// takeOne takes partition i if it is free.
 func (n *simNode) takeOne(i int) {
 	if db := n.reach(); db != nil {
 		if n.fate == "" && db.parts[i].owner == nil {
@@ -265,7 +266,7 @@ func (n *simNode) takeOne(i int) {
 	}
 }
 
-// some returns one of the partitions of the node, or -1.
+// some returns a random partition of the node, or -1 if it has none.
 func (n *simNode) some() int {
 	for _, i := range n.c.perm(len(n.terms)) {
 		if n.terms[i].Load() != 0 {
@@ -275,10 +276,10 @@ func (n *simNode) some() int {
 	return -1
 }
 
-// put reports a growth, which may take a while. It requires that the mutex of the node is held.
+// put reports a growth after a random delay. The mutex of the node must be held.
 func (n *simNode) put(g Growth) { n.late = append(n.late, g) }
 
-// deliver reports growths in their order.
+// deliver reports growths in their order, after random delays.
 func (n *simNode) deliver() {
 	for n.wait(time.Duration(1+n.c.intn(60)) * time.Millisecond) {
 		n.mu.Lock()
@@ -293,7 +294,7 @@ func (n *simNode) deliver() {
 	}
 }
 
-// take takes a partition. It requires both mutexes.
+// take takes partition i. The mutexes of the node and of the database must be held.
 func (n *simNode) take(i int) {
 	db, p := n.c.db, &n.c.db.parts[i]
 	p.owner, p.news = n, nil
@@ -330,7 +331,7 @@ func (n *simNode) take(i int) {
 	n.put(g)
 }
 
-// add adds a queued row to the entries to read.
+// add adds the entry of a queued row to the entries that Read returns.
 func (m *memorySite) add(row *simRow) {
 	if m.lastID = max(m.lastID, row.e.ID); row.ended {
 		return
@@ -352,7 +353,7 @@ func (n *simNode) state(part int, m *memorySite) SiteState {
 	return st
 }
 
-// giveBack gives a partition back, if it is one of the node.
+// giveBack gives partition i back, if the node has it.
 func (n *simNode) giveBack(i int) {
 	if n.terms[i].Load() == 0 {
 		return
@@ -390,7 +391,7 @@ func (n *simNode) giveBack(i int) {
 	}
 }
 
-// commits commits what was submitted, in groups.
+// commits runs until the process ends, and commits submissions in groups.
 func (n *simNode) commits() {
 	for {
 		select {
@@ -430,7 +431,7 @@ func (n *simNode) commits() {
 	}
 }
 
-// commit applies a completion to the database, and to what the node has read of it.
+// commit applies a completion to the database, and to the node's copy of it.
 func (n *simNode) commit(db *simDB, c Completion, touched map[Site]int) {
 	if c.Site != "" {
 		i, s := db.part(c.Site.Domain()), db.site(c.Site)
@@ -478,7 +479,7 @@ func (n *simNode) commit(db *simDB, c Completion, touched map[Site]int) {
 	}
 }
 
-// told adds a new entry to what the node has read of the database.
+// told adds a new entry to the node's copy of the database.
 func (n *simNode) told(part int, row *simRow) {
 	name := row.e.URL.Site()
 	if n.cache[part] == nil {
@@ -492,7 +493,7 @@ func (n *simNode) told(part int, row *simRow) {
 	m.add(row)
 }
 
-// poll reads the news.
+// poll reads the news: new entries for sites of this node that other nodes have found.
 func (n *simNode) poll() {
 	for n.wait(150 * time.Millisecond) {
 		db := n.reach()
@@ -514,7 +515,7 @@ func (n *simNode) poll() {
 	}
 }
 
-// Sites implements Backlog: sites come as Growth.
+// Sites implements Backlog. It yields nothing, because sites are reported in a Growth.
 func (n *simNode) Sites() iter.Seq2[SiteState, error] { return func(func(SiteState, error) bool) {} }
 
 // Common implements Backlog.

@@ -15,26 +15,26 @@ import (
 	"time"
 )
 
-// A simWeb is the web of a simulated crawl on several nodes. Its log says what the sites have
-// seen, whichever node has sent it.
+// A simWeb is the web of a simulated crawl on several nodes. It records the requests that each
+// site has received from all nodes.
 type simWeb struct {
 	mu    sync.Mutex
 	c     *simCluster
 	pages []URL
 	sites map[Site]*simLog
-	asked map[string]int // pages that were answered with 200, by URL.Key
+	asked map[string]int // number of answers with 200 for each page, by URL.Key
 }
 
-// A simLog is what a site has seen.
+// A simLog records the requests that a site has received.
 type simLog struct {
-	by        *simNode // sends the request that is under way; nil: no request is
-	last      *simNode // sent the last request
+	by        *simNode // the node that sends the current request; nil: no request is under way
+	last      *simNode // the node that sent the last request
 	ended     time.Time
-	least     time.Time          // no request before, with any last answer
-	not       time.Time          // no request before, as the last answer says
-	kept      time.Time          // not, as the last answer says that was committed
+	least     time.Time          // no request before this time, for any last answer
+	not       time.Time          // no request before this time, because of the last answer
+	kept      time.Time          // value of not after the last answer that was committed
 	committed bool               // the last answer was committed
-	heard     map[time.Time]bool // when nodes had whole answers
+	heard     map[time.Time]bool // the times at which nodes had received whole answers
 }
 
 // links returns the pages that page i links to. Each page is linked from one page only.
@@ -45,7 +45,7 @@ func (w *simWeb) links(i int) (links []URL) {
 	return links
 }
 
-// gap returns the Crawl-delay of a site.
+// gapOf returns the Crawl-delay of a site.
 func gapOf(s Site) time.Duration {
 	if len(s)%4 == 0 {
 		return 3 * time.Second
@@ -53,7 +53,7 @@ func gapOf(s Site) time.Duration {
 	return 0
 }
 
-// begins is called when a request starts.
+// begins is called when a request starts. It checks that the pauses of the site are over.
 func (w *simWeb) begins(n *simNode, to Site) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *simWeb) ends(n *simNode, to Site, trouble Trouble, ttfb time.Duration, 
 	defer w.mu.Unlock()
 	log := w.sites[to]
 	if log.by != n {
-		return // the process was killed meanwhile
+		return // the process was killed during the request
 	}
 	log.by, log.ended = nil, time.Now()
 	least := max(w.c.opts.Delay, PublicFloor, gapOf(to))
@@ -105,8 +105,8 @@ func (w *simWeb) ends(n *simNode, to Site, trouble Trouble, ttfb time.Duration, 
 	}
 }
 
-// heard returns the time at which a node has an answer. If its process stood still, this is later
-// than the end of the answer.
+// heard returns the time at which a node processes an answer. If the process stood still, this is
+// later than the end of the answer.
 func (w *simWeb) heard(of Site) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *simWeb) heard(of Site) time.Time {
 	return now
 }
 
-// committed is called with a completion that was committed.
+// committed is called for each completion that was committed.
 func (w *simWeb) committed(c Completion) {
 	if c.Clocks.Ended.IsZero() {
 		return
@@ -132,7 +132,7 @@ func (w *simWeb) committed(c Completion) {
 	}
 }
 
-// killed ends the connections of a process.
+// killed ends the requests of a process that was killed.
 func (w *simWeb) killed(n *simNode) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -145,7 +145,8 @@ func (w *simWeb) killed(n *simNode) {
 	}
 }
 
-// forgotten is called when a node is buried: its last answers are not known.
+// forgotten is called when a node is buried (declared dead), because its last answers are not
+// known.
 func (w *simWeb) forgotten(n *simNode) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,11 +166,11 @@ type simCluster struct {
 	rules rules
 	db    *simDB
 	web   *simWeb
-	all   []*simNode // also dead ones; guarded by simDB.mu
+	all   []*simNode // all nodes, including dead ones; guarded by simDB.mu
 	jobs  sync.WaitGroup
 	ctx   context.Context
-	mix   string // what happens, a letter each: a node is killed, joins, stands still; the database is down; a partition is moved
-	slow  bool   // many answers take long, and each node has one worker
+	mix   string // events, one letter each: k a node is killed, j a node joins, s a node stands still, d the database is down, m a partition is moved
+	slow  bool   // many answers take long, and each node has only one worker
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -195,7 +196,7 @@ func (c *simCluster) fail(format string, args ...any) {
 	c.failed = append(c.failed, fmt.Sprintf(format, args...))
 }
 
-// nodes returns the nodes whose sessions were not buried. It requires that simDB.mu is held.
+// nodes returns the nodes that were not buried. simDB.mu must be held.
 func (c *simCluster) nodes() (live []*simNode) {
 	for _, n := range c.all {
 		if n.fate == "" {
@@ -205,7 +206,7 @@ func (c *simCluster) nodes() (live []*simNode) {
 	return live
 }
 
-// bury ends the session of a node. It requires that simDB.mu is held.
+// bury ends the session of a node that is considered dead. simDB.mu must be held.
 func (c *simCluster) bury(n *simNode) {
 	n.fate = "buried"
 	c.web.forgotten(n)
@@ -220,7 +221,8 @@ func (c *simCluster) bury(n *simNode) {
 	}
 }
 
-// start starts a node. The one before in the same directory, if any, is buried at once.
+// start starts a node. If before is not nil, the node replaces it in the same directory, and
+// before is buried at once.
 func (c *simCluster) start(before *simNode) {
 	n := &simNode{c: c, terms: make([]atomic.Uint64, len(c.db.parts)), rests: make([]time.Time, len(c.db.parts)), cache: map[int]map[Site]*memorySite{},
 		changed: make(chan struct{}), wake: make(chan struct{}, 1)}
@@ -253,7 +255,7 @@ func (c *simCluster) start(before *simNode) {
 	for range c.workers() {
 		c.jobs.Go(n.work)
 	}
-	c.jobs.Go(func() { // another process starts in the same directory when this one has died
+	c.jobs.Go(func() { // after this process has died, another one starts in the same directory
 		<-n.ctx.Done()
 		c.web.killed(n)
 		time.Sleep(time.Duration(c.intn(4000)) * time.Millisecond)
@@ -263,7 +265,7 @@ func (c *simCluster) start(before *simNode) {
 	})
 }
 
-// work is a worker of a node.
+// work takes and finishes turns until the run of the node ends.
 func (n *simNode) work() {
 	c := n.c
 	for {
@@ -309,15 +311,15 @@ func (c *simCluster) over() bool {
 	return c.ended
 }
 
-// visit makes the request of a turn.
+// visit makes the request of a turn and returns its outcome.
 func (n *simNode) visit(turn *Turn) Outcome {
 	c := n.c
 	switch c.intn(8) {
-	case 0: // something takes long before the request
+	case 0: // a delay before the request
 		if !n.wait(time.Duration(c.intn(2000)) * time.Millisecond) {
 			return Outcome{Again: true}
 		}
-	case 1: // robots.txt redirects elsewhere
+	case 1: // robots.txt redirects to another site
 		if c.intn(3) > 0 {
 			break
 		}
@@ -347,7 +349,7 @@ func (n *simNode) request(turn *Turn) Outcome {
 			return Outcome{Again: true}
 		}
 	}
-	if c.intn(3) == 0 && !n.wait(time.Duration(c.intn(300))*time.Millisecond) { // looks up the name
+	if c.intn(3) == 0 && !n.wait(time.Duration(c.intn(300))*time.Millisecond) { // the time to look up the host name
 		return Outcome{Again: true}
 	}
 	host := to.Host()
@@ -355,7 +357,7 @@ func (n *simNode) request(turn *Turn) Outcome {
 		return Outcome{Again: true}
 	}
 	now := time.Now()
-	if !n.certain() { // the connection refuses to write
+	if !n.certain() { // without a certain session the connection does not write
 		return Outcome{Request: &Request{Started: now, Ended: now}, Trouble: ConnectTrouble}
 	}
 	c.web.begins(n, to)
@@ -363,7 +365,7 @@ func (n *simNode) request(turn *Turn) Outcome {
 	if c.intn(15) == 0 || c.slow && c.intn(3) == 0 {
 		body = time.Duration(c.intn(3200)) * time.Millisecond
 	}
-	time.Sleep(ttfb + body) // less than simLongest
+	time.Sleep(ttfb + body) // always less than simLongest
 	o := Outcome{Fate: Fate{Code: Fetched, Status: 200}, Hold: c.intn(3) == 0}
 	if turn.Entry().Tries == 0 {
 		o.Trouble = []Trouble{NoTrouble, NoTrouble, NoTrouble, NoTrouble, PageTrouble, SiteTrouble, ConnectTrouble}[c.intn(7)]
@@ -388,7 +390,7 @@ func (n *simNode) request(turn *Turn) Outcome {
 	return o
 }
 
-// chaos kills nodes, lets them stand still, moves partitions, and stops the database.
+// chaos causes the events of simCluster.mix at random times.
 func (c *simCluster) chaos() {
 	for i := 0; i < 40 && c.ctx.Err() == nil; i++ {
 		time.Sleep(time.Duration(c.intn(2000)) * time.Millisecond)
@@ -412,7 +414,7 @@ func (c *simCluster) chaos() {
 			c.db.mu.Lock()
 			c.db.down = time.Now().Add(time.Duration(c.intn(2*int(simLease/time.Microsecond))) * time.Microsecond * time.Duration(1+c.intn(4)))
 			c.db.mu.Unlock()
-		default: // a partition goes to another node, and perhaps comes back soon
+		default: // a partition goes to another node, and perhaps returns soon
 			other := live[c.intn(len(live))]
 			c.jobs.Go(func() {
 				i := n.some()
@@ -430,7 +432,7 @@ func (c *simCluster) chaos() {
 	}
 }
 
-// end looks for the end, and ends the run of all nodes.
+// end waits for the end of the crawl, and ends the run of all nodes.
 func (c *simCluster) end() {
 	for c.ctx.Err() == nil {
 		time.Sleep(time.Duration(c.intn(3000)) * time.Millisecond)
@@ -464,7 +466,7 @@ func (c *simCluster) end() {
 	}
 }
 
-// simulateNodes runs a crawl on several nodes, and returns what went wrong.
+// simulateNodes simulates a crawl on several nodes, and returns the promises that were broken.
 func simulateNodes(t *testing.T, seed uint64, mix string, rules rules) (failed []string) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(context.Background(), 2*time.Hour)
@@ -509,7 +511,7 @@ func simulateNodes(t *testing.T, seed uint64, mix string, rules rules) (failed [
 	return failed
 }
 
-// What happens in a simulation: see simCluster.mix.
+// Values of simCluster.mix: each letter is an event.
 const (
 	all   = "kjssdmmmmmmmmmmm"
 	moves = "m"
@@ -518,8 +520,9 @@ const (
 
 var clusters = flag.Int("clusters", 40, "seeds of the simulation of several frontiers; .ci/run has more")
 
-// Partitions of sites come and go, nodes die and stand still, and the database is away: no site
-// gets a request early, or two at once, and no page is lost. The log of the web says so.
+// No site gets a request early, or two at once, and no page is lost, even if partitions move
+// between nodes, nodes die or stand still, and the database is down. The log of the web is
+// checked.
 func TestFrontiersThatShareABacklogKeepTheirPromises(t *testing.T) {
 	for seed := range uint64(*clusters) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -530,7 +533,7 @@ func TestFrontiersThatShareABacklogKeepTheirPromises(t *testing.T) {
 	}
 }
 
-// Without any one of the rules the simulation fails.
+// If any one of the rules is off, the simulation fails.
 func TestTheSimulationOfFrontiersSeesEachBrokenRule(t *testing.T) {
 	for name, test := range map[string]struct {
 		mix string

@@ -94,14 +94,14 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// tracer runs the commands of a trace.
+// tracer runs the commands of a trace against one backlog.
 type tracer struct {
 	t       *testing.T
 	backlog *memory
 	f       *Frontier
 	begin   time.Time
-	shared  machine        // nil: no other process is there
-	turns   map[Site]*Turn // that are out
+	shared  machine        // reservations of other processes; nil: there is no other process
+	turns   map[Site]*Turn // the turns that are out
 	held    map[string]*Turn
 	last    Site
 }
@@ -172,7 +172,7 @@ func (r *tracer) do(command string, args []string) string {
 	return ""
 }
 
-// next waits for a turn.
+// next runs the command next, which waits for a turn.
 func (r *tracer) next(args []string) string {
 	atMost := 100 * time.Hour
 	if len(args) > 0 {
@@ -226,7 +226,7 @@ func (r *tracer) number(s string) int {
 	return n
 }
 
-// in returns the time after a duration from now, or the zero time for "".
+// in returns the time that is the duration s from now. For "" it returns the zero time.
 func (r *tracer) in(s string) time.Time {
 	if s == "" {
 		return time.Time{}
@@ -274,7 +274,8 @@ func (r *tracer) open(args []string) string {
 	return ""
 }
 
-// sites are the limits of sites; for one that fails Options.Site returns an error.
+// sites returns an Options.Site for the arguments site=... of a trace. For a site with "fails" it
+// returns an error.
 func (r *tracer) sites(args []string) func(Site) (SiteLimits, error) {
 	all := map[Site]SiteLimits{}
 	for _, arg := range args {
@@ -303,7 +304,7 @@ func (r *tracer) add(args []string) string {
 		if !strings.Contains(arg, "://") {
 			continue
 		}
-		// One by one, so that the sites have an order.
+		// Add the entries one by one, so that their sites are in this order.
 		e := Entry{URL: mustParse(r.t, arg), Hops: option(args, "hops"), Depth: r.number(option(args, "depth")), Head: slices.Contains(args, "head")}
 		e.Rank = RankOf(e.Depth)
 		if err := r.f.Add(e); err != nil {
@@ -342,7 +343,8 @@ func (r *tracer) allow(args []string) string {
 	return ""
 }
 
-// turn returns the turn of the site that the arguments begin with, or the last turn.
+// turn returns the turn of the site that args begins with, or else the last turn. It also returns
+// the remaining arguments.
 func (r *tracer) turn(args []string, named bool) (*Turn, []string) {
 	if named && r.turns[Site(args[0])] != nil {
 		r.last, args = Site(args[0]), args[1:]
@@ -353,8 +355,8 @@ func (r *tracer) turn(args []string, named bool) (*Turn, []string) {
 	return r.turns[r.last], args
 }
 
-// outcome returns the outcome by the options of finish. With took there is a request, of as
-// many bytes; ttfb is its time to first byte.
+// outcome returns the outcome for the options of the command finish. With took there is a request
+// that takes so long; ttfb is its time to first byte.
 func (r *tracer) outcome(turn *Turn, args []string) Outcome {
 	o := Outcome{
 		Hold: slices.Contains(args, "hold"), Again: slices.Contains(args, "again"), Gone: slices.Contains(args, "gone"), ByGet: slices.Contains(args, "by-get"),

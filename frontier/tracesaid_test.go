@@ -170,7 +170,7 @@ func (r *tracer) stats() string {
 		entries, st.Sites, st.Out, st.Spent, next, st.Polite.Requests, st.Polite.Early, st.Polite.LeastMargin, st.Polite.RetryAfter)
 }
 
-// machine is a Shared of one process, with the reservations of others by a trace.
+// machine is a Shared for one process. Traces add the reservations of other processes.
 type machine map[string]Taken
 
 func (m machine) Reserve(key string, now, until time.Time) (Taken, bool) {

@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A turn that is finished gives no right any more: each of its methods is an error, or says what
-// it said before, and changes nothing.
+// After Finish, each method of a turn returns an error, or the same value as before, and changes
+// nothing.
 func TestEachMethodOfAFinishedTurn(t *testing.T) {
 	for name, call := range map[string]func(*frontier.Turn) error{
 		"Bind":         func(turn *frontier.Turn) error { return turn.Bind(publicAddr, true) },
@@ -76,8 +76,8 @@ func TestEachMethodOfAFinishedTurn(t *testing.T) {
 	}
 }
 
-// With any times and figures of an outcome, the next request to the site comes no
-// earlier than a second after the turn, and the run ends.
+// With any times in an outcome, the next request to the site comes no earlier than a second after
+// the turn, and the run ends.
 func TestOutcomesWithOddFigures(t *testing.T) {
 	odd := map[string]time.Time{"zero": {}, "1960": year(1960), "1970": time.Unix(0, 0), "-5": year(-5), "9999": year(9999), "300000": year(300000)}
 	changes := map[string]func(o *frontier.Outcome, at time.Time){
@@ -127,7 +127,7 @@ func TestOutcomesWithOddFigures(t *testing.T) {
 	}
 }
 
-// Figures that are negative or huge change no clock.
+// Negative or huge numbers in an outcome change no clock.
 func TestOutcomesWithOddNumbers(t *testing.T) {
 	for name, change := range map[string]func(turn *frontier.Turn, o *frontier.Outcome){
 		"negative bytes":     func(_ *frontier.Turn, o *frontier.Outcome) { o.Request.Bytes = -1 << 40 },
@@ -178,8 +178,8 @@ func TestOutcomesWithOddNumbers(t *testing.T) {
 	}
 }
 
-// After the end of a run, and with a context that has ended, each method of a frontier returns
-// an error or nothing, and none waits.
+// After the end of a run, or with a context that has ended, each method of a frontier returns an
+// error or does nothing, and no method waits.
 func TestEachMethodAfterTheEnd(t *testing.T) {
 	ends := map[string]func(*testing.T, *frontier.Frontier) error{
 		"stopped": func(_ *testing.T, f *frontier.Frontier) error { f.Stop(); f.Stop(); return frontier.ErrStopped },

@@ -91,7 +91,7 @@ func (u URL) ResolveQuery(ref string, encode func(query string) string) (URL, er
 	return u.resolve(ref, encode, nil)
 }
 
-// plainTarget reports whether t is already a target as the function target returns it.
+// plainTarget reports whether t already has the form that the function target returns.
 func plainTarget(t string) bool {
 	if t == "" || t[0] != '/' {
 		return false
@@ -175,7 +175,7 @@ func (u URL) Key() string {
 	return key
 }
 
-// isKey reports whether target is in normal form already, because it has no character of
+// isKey reports whether target is already in normal form because it has no character of
 // keyChanged.
 func isKey(target string) bool {
 	for i := range len(target) {
@@ -186,10 +186,10 @@ func isKey(target string) bool {
 	return true
 }
 
-// MarshalText returns String.
+// MarshalText returns the text of String, for example for JSON.
 func (u URL) MarshalText() ([]byte, error) { return []byte(u.text), nil }
 
-// UnmarshalText is like ParseURL; an empty text is the zero URL.
+// UnmarshalText parses text like ParseURL; an empty text gives the zero URL.
 func (u *URL) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
 		*u = URL{}
@@ -239,8 +239,8 @@ func joinURL(raw string, site Site, target string, to *texts) (URL, error) {
 	return URL{to.join(string(site), target), len(site)}, nil
 }
 
-// target returns the request target with the given path and query. It escapes the path; the
-// query must be escaped already.
+// target returns the request target with the given path and query. It escapes the path. The caller
+// must have escaped the query.
 func target(path, query string, hasQuery bool) string {
 	if strings.IndexByte(path, '\\') >= 0 {
 		path = strings.ReplaceAll(path, `\`, "/")
@@ -353,9 +353,9 @@ func newByteSet(special string) (set byteSet) {
 	return set
 }
 
-// The percent-encode sets of a path and of a special query (WHATWG URL, section 1.3). A "#" in
-// a query is a byte of a character in the document's encoding, because the fragment was removed
-// before.
+// The percent-encode sets of a path and of a special query (WHATWG URL, section 1.3). A "#" in a
+// query is escaped: the fragment was removed before, so this "#" is one byte of a character in the
+// document's encoding.
 var (
 	pathEscaped  = newByteSet("\"<>^`{}")
 	queryEscaped = newByteSet("\"#<>'")
@@ -423,8 +423,8 @@ func normalEscapes(s string) string {
 			hi, lo = unhex(s[i+1]), unhex(s[i+2])
 		}
 		if hi < 0 || lo < 0 {
-			// A percent sign that begins no escape must not begin one after
-			// the following characters are decoded.
+			// This percent sign begins no escape. If it stayed, it could begin one after the
+			// following characters are decoded.
 			b = append(b, "%25"...)
 			continue
 		}

@@ -63,7 +63,7 @@ func TestParseURL(t *testing.T) {
 		{"http://0xg/", "http://0xg/"},
 		{"http://1.x0/", "http://1.x0/"},
 		{"http://" + strings.Repeat("a", 63) + ".example/", "http://" + strings.Repeat("a", 63) + ".example/"},
-		{"http://" + strings.Repeat("a.", 125) + "abc/", "http://" + strings.Repeat("a.", 125) + "abc/"}, // 253 bytes
+		{"http://" + strings.Repeat("a.", 125) + "abc/", "http://" + strings.Repeat("a.", 125) + "abc/"}, // a host of 253 bytes
 	} {
 		u, err := ParseURL(tc.raw)
 		if err != nil {
@@ -91,10 +91,10 @@ func TestParseURLErrors(t *testing.T) {
 		{"javascript:alert(1)", errScheme},
 		{"mailto:a@example.org", errScheme},
 		{"http://", errHost},
-		{"http:///a", nil}, // browsers read the host from what follows
+		{"http:///a", nil}, // browsers take the next segment as the host
 		{"http://a..b/", errHost},
 		{"http://exa mple.org/", errHost},
-		{"http://abc" + strings.Repeat("\u00ad", 511) + "/", errHost}, // 1025 bytes
+		{"http://abc" + strings.Repeat("\u00ad", 511) + "/", errHost}, // a host of 1025 bytes
 		{"http://%6/", errHost},
 		{"http://1.2.3/", errHost},
 		{"http://0x7f.1/", errHost},
@@ -294,7 +294,7 @@ func TestKeyHoldsEqualWhatServersHoldEqual(t *testing.T) {
 	}
 }
 
-// Only escapes of unreserved octets are decoded; the others have one spelling.
+// Key decodes only escapes of unreserved octets, and writes all others in one form.
 func TestTheKeyOfEveryOctet(t *testing.T) {
 	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 	for c := range 256 {
@@ -369,7 +369,7 @@ func FuzzParseURL(f *testing.F) {
 				t.Fatalf("%q gives %q", raw, u)
 			}
 			if len(u.Key()) > maxURL {
-				continue // a key is longer than its URL by what it escapes
+				continue // the key may be longer than its URL, because it escapes more
 			}
 			key, err := ParseURL(u.Key())
 			if err != nil || key.Key() != u.Key() {
@@ -383,7 +383,7 @@ func FuzzParseURL(f *testing.F) {
 }
 
 // Site.URL gives the same URL as ParseURL for site and target.
-func TestTheURLOfATargetIsWhatBothAreReadAs(t *testing.T) {
+func TestSiteURLIsParseURLOfBoth(t *testing.T) {
 	sites := []Site{"http://a.example", "https://a.example:8080", "http://[::1]", "http://127.0.0.1:81", "ftp://a.example",
 		"http://A.example", "HTTP://a.example", "http://a.example:80", "http://u@a.example", "gopher://a.example", "http://", "a.example", "", "http://a.example/x", "http://0x7f.1", "http://a.example."}
 	targets := []string{"/", "/x?y=z", "//x", "/../x", "/a/%2e%2e/b", "/%41", "/x y", "/x#f", "", "x", "?x", "/é", "/" + strings.Repeat("x", maxURL-len("http://a.example/")), "/" + strings.Repeat("x", maxURL)}

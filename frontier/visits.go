@@ -2,34 +2,34 @@ package frontier
 
 import "time"
 
-// With Options.Revisits an entry that was fetched can stay queued and wait until it is due
-// again. Its Visits, which say how it ended before, are kept with it.
+// With Options.Revisits an entry that was fetched can stay queued and wait until it is due again.
+// Its history (see Visits) is stored with the entry.
 
 // maxRevisit is the longest time for which an entry waits to be fetched again.
 const maxRevisit = 10 * 365 * 24 * time.Hour
 
-// deadRest is how long a site rests instead of being given up, if Options.Revisits is set. The
-// site may answer tomorrow.
+// deadRest is the default of Options.DeadRest: how long a site rests that is not given up only
+// because Options.Revisits is set. The site may answer later.
 const deadRest = 24 * time.Hour
 
 // Visits is the history of an entry that has ended at least once, and was queued again. It is
 // immutable.
 type Visits struct {
-	First   time.Time // the first end of the entry
-	Seen    int       // later ends with the code Fetched, which could show a change
-	Changes int       // how many of Seen found a change
-	Last    Fate      // the last end, with its fate
-	Body    Place     // where the last answer is archived with its body; zero: nowhere
+	First   time.Time // when the entry first ended
+	Seen    int       // number of later ends with the code Fetched; each of them could show a change
+	Changes int       // number of those ends that found a change
+	Last    Fate      // the fate with which the entry ended last
+	Body    Place     // where the archive has the last answer with its body; zero: nowhere
 }
 
-// A visitOutcome holds those fields of an Outcome that change Visits.
+// A visitOutcome holds the fields of an Outcome that change Visits.
 type visitOutcome struct {
 	changed bool
 	body    Place
 }
 
-// The method named "and" returns v with one more end of the entry added. A nil v means that
-// there was no end before.
+// The method "and" returns a copy of v with one more end of the entry. A nil v stands for an entry
+// that has not ended before.
 func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	end.Until = time.Time{}
 	if v == nil {
@@ -46,7 +46,7 @@ func (v *Visits) and(end Fate, o *visitOutcome) *Visits {
 	return &w
 }
 
-// after returns e in the form in which it is stored once it has ended with the given fate.
+// after returns e as the backlog stores it after e has ended with the given fate.
 func (e Entry) after(fate Fate, o visitOutcome) Entry {
 	if fate.Again() {
 		e.Visits, e.Tries = e.Visits.and(fate, &o), 0
@@ -54,22 +54,21 @@ func (e Entry) after(fate Fate, o visitOutcome) Entry {
 	return e
 }
 
-// AfterPages reports whether e may be requested after the limit of pages of the crawl or of
-// its site is reached: it is a requisite, or was fetched before.
+// AfterPages reports whether e may be requested after the limit of pages of the crawl or of its
+// site is reached. This is so if e is a requisite, or was fetched before.
 func (e Entry) AfterPages() bool { return e.Requisite() || e.Visits != nil }
 
-// Again reports whether e had ended, and waits to be fetched again. It is false if the new
-// fetch has failed and e waits for another try. It is also false if e was put aside
-// (Code.Aside) and is queued again, because e then does not wait. Both kinds of entries count
-// as queued.
+// Again reports whether e had ended and waits to be fetched again. Two kinds of entries count as
+// queued instead, so Again is false for them: an entry whose new fetch has failed and that waits
+// for another try, and an entry that was put aside (Code.Aside) and is queued again.
 func (e Entry) Again() bool { return e.Visits != nil && e.Tries == 0 && !e.Due.IsZero() }
 
-// Ends reports whether an entry with this fate leaves the queue. It is false for Waiting, and
-// for the fate of an entry that will be fetched again, which has an Until.
+// Ends reports whether an entry with this fate leaves the queue. It is false for Undecided, for
+// Waiting, and for an entry that will be fetched again (the fate has an Until).
 func (f Fate) Ends() bool { return f.Code != Undecided && f.Code != Waiting && f.Until.IsZero() }
 
-// Waits reports whether an entry with this fate is queued again, and waits for the time Until.
+// Waits reports whether an entry with this fate is queued again and due at Until.
 func (f Fate) Waits() bool { return f.Code == Waiting || f.Again() }
 
-// Again reports whether an entry with this fate ended, and is queued to be fetched again.
+// Again reports whether an entry with this fate has ended and is queued to be fetched again.
 func (f Fate) Again() bool { return f.Code != Undecided && f.Code != Waiting && !f.Until.IsZero() }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// visit takes the next turn, and gives it back with an outcome.
+// visit takes the next turn and finishes it with o. It returns the entry and its fate.
 func visit(t *testing.T, f *Frontier, o Outcome) (Entry, Fate) {
 	t.Helper()
 	turn, err := f.Next(t.Context())
@@ -26,7 +26,7 @@ func visit(t *testing.T, f *Frontier, o Outcome) (Entry, Fate) {
 	return turn.Entry(), fate
 }
 
-// inAWeek means one week after visit gives a turn back.
+// inAWeek stands for the time one week after visit finishes a turn.
 var inAWeek = time.Unix(1, 0)
 
 const week = 7 * 24 * time.Hour
@@ -50,8 +50,8 @@ func TestAnEntryIsFetchedAgainWhenItIsDue(t *testing.T) {
 		if v := e.Visits; v == nil || !v.First.Equal(begin) || v.Seen != 0 || v.Last.Status != 200 || !v.Last.Until.IsZero() {
 			t.Fatalf("the second visit knows %+v", v)
 		}
-		// A visit that fails is tried again, like any other, and then the page is fetched at its
-		// time.
+		// A visit that fails is tried again, like any other. After the tries are used up, the page
+		// is fetched at its time for Revisit.
 		for range MaxTries {
 			e, fate = visit(t, f, Outcome{Trouble: PageTrouble, Fate: Fate{Detail: "no answer"}, Revisit: inAWeek})
 			if v := e.Visits; v == nil || v.Seen != 1 || v.Changes != 0 || !v.Last.Time.Equal(begin.Add(week)) {
@@ -92,7 +92,7 @@ func TestWhatIsPutAsideIsNotFetchedAgain(t *testing.T) {
 	})
 }
 
-// A page that was fetched is fetched again even if no other page may be.
+// A page that was fetched before is fetched again even after the limit of pages is reached.
 func TestPagesAreFetchedAgainWhenAllAreSpent(t *testing.T) {
 	for name, opts := range map[string]Options{
 		"of the crawl": {Limit: 1}, "of a site": {MaxSite: Spent{Pages: 1}},
@@ -113,7 +113,7 @@ func TestPagesAreFetchedAgainWhenAllAreSpent(t *testing.T) {
 	}
 }
 
-// A site that does not answer for a few days is visited again in a crawl that does not end.
+// With Revisits, a site that does not answer for a few days is visited again later.
 func TestASiteThatIsGoneIsAskedAgainTheNextDay(t *testing.T) {
 	for name, gone := range map[string]Outcome{
 		"its name":       {Again: true, Gone: true},
@@ -202,8 +202,8 @@ func TestWhereTheBodyIsGoesWithTheEntry(t *testing.T) {
 	})
 }
 
-// Entries to fetch again have their own count and clock, in this run and in the next.
-func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
+// Entries to fetch again have a count and a clock of their own, in this run and in the next.
+func TestEntriesToFetchAgainAreCountedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(memory)
 		opts := Options{Revisits: true, Delay: -1, Patience: 10 * week}
@@ -250,7 +250,7 @@ func TestWhatIsToBeFetchedAgainIsCountedApart(t *testing.T) {
 	})
 }
 
-// The clock of a site that is shut is that of the entry for which it waits.
+// The clock of a site that is shut belongs to the entry that the site waits for.
 func TestTheClockOfASiteThatIsShut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Revisits: true, Patience: Forever, Limit: 1}, "http://a.example/1", "http://a.example/2")
@@ -273,8 +273,8 @@ func TestTheClockOfASiteThatIsShut(t *testing.T) {
 	})
 }
 
-// NextAgain includes entries that were read and not handed out yet, and those after entries
-// that wait for another try.
+// NextAgain also considers entries that were read and not handed out yet, and entries that come
+// after retries in the queue.
 func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := new(memory)
@@ -297,13 +297,13 @@ func TestWhenTheNextIsFetchedAgain(t *testing.T) {
 		next(week)
 		visit(t, f, again(200, true))
 		time.Sleep(time.Until(begin.Add(week)) + time.Hour)
-		visit(t, f, again(200, true)) // the third one, tried again
+		visit(t, f, again(200, true)) // the retry of the third entry
 		visit(t, f, Outcome{Again: true})
 		next(week)
 	})
 }
 
-// changesOf returns changes of pages at a time.
+// changesOf returns a Changes that says that the pages of urls changed at the time at.
 func changesOf(t *testing.T, at time.Time, least time.Duration, urls ...string) *Changes {
 	c := &Changes{Told: time.Now(), Least: least}
 	for _, raw := range urls {
@@ -313,13 +313,13 @@ func changesOf(t *testing.T, at time.Time, least time.Duration, urls ...string) 
 	return c
 }
 
-// A page waits for a week, and a list that is read after two days says that it has changed:
-// it is fetched at once, or at the least time after its last visit. The others keep their
-// times.
+// A page would be fetched again after a week. A sitemap that is read after two days says that the
+// page has changed. Then it is fetched at once, or after the least time since its last visit.
+// Other pages keep their times.
 func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
 	const day = 24 * time.Hour
 	const page, other, list = "http://a.example/", "http://a.example/other", "http://b.example/"
-	for name, row := range map[string]struct{ changed, least, want time.Duration }{ // since the beginning
+	for name, row := range map[string]struct{ changed, least, want time.Duration }{ // times since the beginning of the test
 		"changed since its visit":        {changed: 25 * time.Hour, want: 2 * day},
 		"changed before its visit":       {changed: -time.Hour, want: week},
 		"changed at its visit":           {changed: 0, want: week},
@@ -330,7 +330,7 @@ func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := opened(t, new(memory), Options{Revisits: true, Patience: Forever}, page, other, list)
 				begin, seen := time.Now(), map[string][]time.Duration{}
-				for range 6 { // three at the beginning, the list, and two again
+				for range 6 { // three pages at the beginning, the sitemap, and two pages again
 					turn, err := f.Next(t.Context())
 					if err != nil {
 						t.Fatal(err)
@@ -359,8 +359,8 @@ func TestAPageThatHasChangedIsBroughtForward(t *testing.T) {
 	}
 }
 
-// An entry that was not fetched yet, has ended, or waits for another try is not made due
-// earlier.
+// A change does not make an entry due earlier if the entry was not fetched yet, has ended, or
+// waits for another try.
 func TestOnlyWhatWaitsToBeFetchedAgainIsBroughtForward(t *testing.T) {
 	at := time.Unix(1e9, 0)
 	c := &Changes{Told: at}

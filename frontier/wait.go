@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A keeper lets the goroutines in Next share one timer. One of these goroutines, the leader,
-// waits for the timer and the growths of the backlog on behalf of all. The others, the
-// followers, wait for a kick, which is a value on a channel.
+// A keeper lets all goroutines that wait in Next share one timer. One of these goroutines, the
+// leader, waits for the timer and for the growths of the backlog. The others, the followers, wait
+// for a kick: a value on a channel.
 type keeper struct {
-	rearm  chan struct{} // wakes the leader; of capacity 1, so that a kick is not lost
-	follow chan struct{} // wakes a follower, in the same way
-	led    bool          // there is a leader. Next sets led, and only wait resets it. Followers must not read Grown
+	rearm  chan struct{} // wakes the leader; its capacity is 1, so that no kick is lost
+	follow chan struct{} // wakes a follower; its capacity is 1, too
+	led    bool          // there is a leader, so followers must not read Grown. Next sets led, and only wait resets it
 }
 
-// wait returns when there may be something to do, or when ctx ends. lead says that the caller
-// is the leader. Only the leader waits for the timer and the growths of the backlog, so that a
-// growth does not wake all workers.
+// wait returns when there may be something to do, when d has passed, or when ctx ends. lead says
+// that the caller is the leader. Only the leader waits for the timer and the growths of the
+// backlog, so that a growth does not wake all workers.
 func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	var grown <-chan Growth
 	var due <-chan time.Time
@@ -48,15 +48,15 @@ func (f *Frontier) wait(ctx context.Context, lead bool, d time.Duration) {
 	}
 }
 
-// more reports whether another goroutine in Next should be woken, because a site is ready for a
-// turn or there is no leader.
+// more reports whether another goroutine in Next should be woken: a site is ready for a turn, or
+// there is no leader.
 func (f *Frontier) more() bool {
 	return !f.led || len(f.unsearched.sites) > 0 || f.upNext(f.now()) != nil || len(f.waiting.sites) > 0 && !f.waiting.sites[0].due.After(f.now())
 }
 
-// kickLocked wakes a goroutine in Next after a change. If there is a leader, it wakes the
-// leader, so that the leader computes again how long to wait. Otherwise it wakes a follower,
-// which becomes the leader if it gets no turn. It requires that f.mu is held.
+// kickLocked wakes a goroutine in Next after a change. If there is a leader, kickLocked wakes it,
+// so that it computes again how long to wait. Otherwise it wakes a follower, which becomes the
+// leader if it gets no turn. The caller must hold f.mu.
 func (f *Frontier) kickLocked() {
 	kick := f.follow
 	if f.led {

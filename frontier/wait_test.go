@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// waiting starts n goroutines that call Next, and returns their results with their times.
+// waiting starts n goroutines that call Next. Each result comes as a string with its time.
 func waiting(ctx context.Context, f *Frontier, n int) <-chan string {
 	begin := time.Now()
 	told := make(chan string, n)
@@ -28,7 +28,7 @@ func waiting(ctx context.Context, f *Frontier, n int) <-chan string {
 	return told
 }
 
-// reads returns the next n results.
+// reads returns the next n results of the goroutines.
 func reads(t *testing.T, told <-chan string, n int) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
@@ -43,9 +43,9 @@ func reads(t *testing.T, told <-chan string, n int) map[string]bool {
 	return all
 }
 
-// A goroutine in Next is woken as soon as there is a turn for it, also while all earlier
-// turns are out.
-func TestAllWhoWaitGetTheirTurns(t *testing.T) {
+// A goroutine in Next is woken as soon as there is a turn for it, even if all earlier turns are
+// still out.
+func TestWaitingGoroutinesAreWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := opened(t, new(memory), Options{Patience: 2 * time.Hour}, "http://held.example/")
 		if _, err := f.Next(t.Context()); err != nil {
@@ -69,8 +69,9 @@ func TestAllWhoWaitGetTheirTurns(t *testing.T) {
 	})
 }
 
-// One of the goroutines in Next leads, even if another one leaves.
-func TestWhoLeavesHandsOnTheClock(t *testing.T) {
+// One of the goroutines in Next is the leader. If the leader's context ends, another one becomes
+// the leader.
+func TestALeaderThatLeavesIsReplaced(t *testing.T) {
 	for leaving := range 3 {
 		synctest.Test(t, func(t *testing.T) {
 			f := opened(t, new(memory), Options{Delay: 10 * time.Second}, "http://a.example/1", "http://a.example/2")
@@ -135,10 +136,10 @@ func TestStopReachesAllWhoWait(t *testing.T) {
 	})
 }
 
-// gated is a backlog whose Read waits.
+// gated is a backlog whose Read waits until a gate is opened.
 type gated struct {
 	*memory
-	gate chan struct{} // nil: Read does not wait
+	gate chan struct{} // closed to let Read continue; nil: Read does not wait
 }
 
 func (b *gated) Read(s Site, now time.Time, entries []Entry) (int, error) {
@@ -148,8 +149,8 @@ func (b *gated) Read(s Site, now time.Time, entries []Entry) (int, error) {
 	return b.memory.Read(s, now, entries)
 }
 
-// If a site that is due has only an entry that waits, the current leader learns when that
-// entry is due.
+// If a due site has only an entry that waits for its Due, the leader learns when this entry is
+// due.
 func TestASiteThatHadNothingToReadIsWaitedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &gated{memory: new(memory)}
@@ -163,7 +164,7 @@ func TestASiteThatHadNothingToReadIsWaitedForAgain(t *testing.T) {
 		}
 		b.gate = make(chan struct{})
 		reader := waiting(t.Context(), f, 1)
-		time.Sleep(2 * time.Second) // the site is due, and its entry is not
+		time.Sleep(2 * time.Second) // now the site is due, and its entry is not
 		keeper := waiting(t.Context(), f, 1)
 		close(b.gate)
 		select {

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// A wanting has clocks, and the pairs of sites that a Hop has wanted.
+// A wanting is a Shared that records for which pairs of sites Hop has called Want.
 type wanting struct {
 	Shared
 	pairs [][2]Site
@@ -14,7 +14,7 @@ type wanting struct {
 
 func (w *wanting) Want(from, to Site) { w.pairs = append(w.pairs, [2]Site{from, to}) }
 
-// A Hop to a site that another frontier has says so to Options.Shared; a Hop to an own site does not.
+// Hop calls Want of Options.Shared if another frontier owns the site, and not for its own sites.
 func TestAHopWantsTheSiteOfAnotherFrontier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := &wanting{Shared: NewSharedClocks()}

@@ -8,8 +8,8 @@ import (
 	whatwg "github.com/nlnwa/whatwg-url/url"
 )
 
-// For all URLs that ParseURL accepts, a parser of the WHATWG URL standard gives the same
-// result, except for the differences declared here.
+// A parser that follows the WHATWG URL standard gives the same result as ParseURL for all URLs
+// that ParseURL accepts, except for the differences declared here.
 func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 	parts := []string{
 		"http:", "https:", "ftp:", "//", "/", `\`, "a.example", "B.Example", "..", ".", "%2e", "%2E", "?", "#", "x", "y=1", "&",
@@ -34,7 +34,7 @@ func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 		}
 		got, err := ours.Resolve(raw.String())
 		if err != nil {
-			continue // ParseURL refuses more: hosts that are not valid in DNS
+			continue // ParseURL refuses more hosts, because DNS does not permit them
 		}
 		want, err := theirs.Parse(raw.String())
 		if err != nil {
@@ -42,7 +42,7 @@ func TestURLsAreReadAsBrowsersReadThem(t *testing.T) {
 			continue
 		}
 		if strings.HasSuffix(want.Hostname(), ".") {
-			continue // a final dot: ParseURL removes it
+			continue // ParseURL removes a final dot
 		}
 		want.SetHash("")
 		want.SetUsername("")

@@ -2,38 +2,38 @@ package frontier
 
 import "time"
 
-// A work holds the state of a site that few sites have at the same time: sites that have a
-// turn, that wait for another turn, or whose entries wait for a retry or to be fetched again.
-// All other sites have no work, to save memory.
+// A work holds the state that few sites have at the same time: the state of sites that have a
+// turn, wait for another turn, or have entries that wait for a retry or to be fetched again. All
+// other sites have no work, to save memory.
 type work struct {
-	retry      time.Time // the earliest Due of the entries that wait for their Due
-	kept       time.Time // retry as the backlog has stored it
+	retry      time.Time // the earliest Due of the entries that have one
+	kept       time.Time // the value of retry that the backlog has stored
 	requisites requisites
 
-	again   int       // entries to fetch again
-	revisit time.Time // the earliest Due of the entries that again counts, as the backlog has stored it
+	again   int       // number of entries to fetch again
+	revisit time.Time // the earliest Due of the entries that the field again counts, as the backlog has stored it
 
-	ahead []Entry // entries that were read from the backlog and not handed out, in order; see next
+	ahead []Entry // entries that were read from the backlog and not handed out, in the order of the backlog
 
-	held, heldPages int32 // see holding
-	// ends are the ends of entries for which Done was called while the site was out. The
+	held, heldPages int32 // numbers of held entries and of possible pages among them: see holding
+	// ends are the ends of held entries for which Done was called while the site was out. The
 	// goroutine that has the site submits them.
 	ends []heldEnd
 
-	asked uint64    // ID of the entry that was handed out last, if it may be handed out again
-	first time.Time // when the entry of asked was first handed out, if it was handed out in several turns in a row
+	asked uint64    // ID of the entry that was handed out last, if this entry may be handed out again
+	first time.Time // when the entry asked was first handed out, if it was handed out in several turns in a row
 
-	starts   [kinds]time.Time // the starts that commons have promised to the site: see part
-	machine  refused          // the refusals because of another process
+	starts   [kinds]time.Time // the starts that commons have promised to the site, by kind: see part
+	machine  refused          // how often and why another process of this machine kept the site waiting
 	wants    *site            // the site to which the robots.txt of this site redirects; only want sets it
 	wantedBy int              // how many sites have this site in wants
 	wanted   []*site          // sites that are parked until the turn of this site ends
 }
 
-// noWork is the work of all sites without one. It is never changed.
+// noWork is what the method work returns for sites without a work. It is never changed.
 var noWork work
 
-// work returns the work of s for reading.
+// work returns the work of s, which the caller must not change.
 func (s *site) work() *work {
 	if s.doing == nil {
 		return &noWork
@@ -41,7 +41,7 @@ func (s *site) work() *work {
 	return s.doing
 }
 
-// atWork returns the work of s for changes, and makes one if s has none.
+// atWork returns the work of s, which the caller may change. It makes a work if s has none.
 func (s *site) atWork() *work {
 	if s.doing == nil {
 		s.doing = &work{}
@@ -56,15 +56,15 @@ func (s *site) rest() {
 	}
 }
 
-// over reports whether w is empty.
+// over reports whether w is empty, so that it can be removed.
 func (w *work) over() bool {
 	return w.retry.IsZero() && w.kept.IsZero() && w.requisites == requisites{} && w.again == 0 && w.revisit.IsZero() && len(w.ahead) == 0 &&
 		w.held == 0 && w.heldPages == 0 && len(w.ends) == 0 && w.asked == 0 && w.first.IsZero() &&
 		w.starts == [kinds]time.Time{} && w.machine == refused{} && w.wants == nil && w.wantedBy == 0 && len(w.wanted) == 0
 }
 
-// setRetry sets the earliest Due of the waiting entries of s: retry, and kept, which is the
-// value that the backlog has stored.
+// setRetry sets the earliest Due of the waiting entries of s. The parameter kept is the value that
+// the backlog has stored.
 func (s *site) setRetry(retry, kept time.Time) {
 	if s.doing != nil || !retry.IsZero() || !kept.IsZero() {
 		w := s.atWork()
@@ -80,14 +80,14 @@ func (s *site) setAgain(again int, next time.Time) {
 	}
 }
 
-// setRequisites sets what the last search has found about the requisites of s.
+// setRequisites records the result of the last search for requisites of s.
 func (s *site) setRequisites(known requisites) {
 	if s.doing != nil || known != (requisites{}) {
 		s.atWork().requisites = known
 	}
 }
 
-// handOut removes and returns entry i of ahead. If none are left it frees their memory.
+// handOut removes and returns entry i of ahead. It frees the memory of ahead if no entry is left.
 func (w *work) handOut(i int) Entry {
 	e := w.ahead[i]
 	copy(w.ahead[i:], w.ahead[i+1:])

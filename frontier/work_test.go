@@ -9,9 +9,9 @@ import (
 	"unsafe"
 )
 
-// Millions of sites may be in the queue, and all of them are in memory.
+// A site that waits in the queue takes little memory, because millions of sites may wait there.
 func TestASiteThatRestsTakesLittleMemory(t *testing.T) {
-	const pointers = 8 // with pointers of 64 bits: otherwise it is less
+	const pointers = 8 // size of a pointer of 64 bits; with smaller pointers a site takes less memory
 	if size := unsafe.Sizeof(site{}); size > 10*pointers {
 		t.Errorf("a site without a request takes %d bytes", size)
 	}
@@ -40,7 +40,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 			v.SetUint(1)
 		default:
 			b := unsafe.Slice((*byte)(unsafe.Pointer(v.UnsafeAddr())), 8)
-			b[0] = 1 // of a time, or of the first field of a struct
+			b[0] = 1 // the first byte of a time, or of the first field of a struct
 		}
 		s := &site{doing: &w}
 		if s.rest(); s.doing == nil {
@@ -50,7 +50,7 @@ func TestWorkIsOverWhereNothingOfItIsLeft(t *testing.T) {
 }
 
 // Reading the work of a site does not allocate it.
-func TestToLookAtASiteTakesNoMemory(t *testing.T) {
+func TestReadingAWorkDoesNotAllocate(t *testing.T) {
 	f := opened(t, new(memory), Options{Requisites: true, Delay: time.Second})
 	s := f.site("http://a.example")
 	f.mu.Lock()
@@ -103,7 +103,8 @@ func TestASiteRestsAgainAfterItsTurn(t *testing.T) {
 	}
 }
 
-// Before a backlog has compared all links, Queued may be negative.
+// Stats.Queued is the sum of the numbers that the backlog reported last. It may be negative until
+// a backlog has compared all links.
 func TestWhatIsQueuedIsTheSumOfWhatTheBacklogSaidLast(t *testing.T) {
 	f := opened(t, new(memory), Options{})
 	f.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// benchCase is one file and the targets to match.
+// benchCase is one robots.txt and the targets to match with it.
 type benchCase struct {
 	name    string
 	body    string
@@ -121,7 +121,7 @@ func hostileCase() benchCase {
 		[]string{"/" + strings.Repeat("a", 2000) + "b"}}
 }
 
-// Each benchmark has a counterpart with temoto. Compare the two within one run.
+// Each benchmark runs for permesso and for temoto. Compare the two within one run.
 func BenchmarkMatch(b *testing.B) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name+"/permesso", func(b *testing.B) {

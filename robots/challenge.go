@@ -2,11 +2,11 @@ package robots
 
 import "strings"
 
-// LicenseChallenge reports whether a WWW-Authenticate field of an answer has a challenge with
-// the scheme License (RFC 9110, section 11.6.1). If it has, asked is true: the server wants the
-// token of a bought license (RSL 1.0, Crawler Authorization Protocol). Each element of values
-// is the value of one field line. code is the error parameter of the challenge, such as
-// "invalid_request". code is empty if the challenge has no valid error code.
+// LicenseChallenge reads the WWW-Authenticate fields of an answer. Each element of values is the
+// value of one field line. asked is true if one of them has a challenge with the scheme License
+// (RFC 9110, section 11.6.1): the server wants the token of a bought license (RSL 1.0, Crawler
+// Authorization Protocol). code is the error parameter of this challenge, such as
+// "invalid_request", or empty if the challenge has no valid error code.
 func LicenseChallenge(values []string) (code string, asked bool) {
 	for _, value := range values {
 		ours := false
@@ -15,7 +15,7 @@ func LicenseChallenge(values []string) (code string, asked bool) {
 			element, value = nextElement(value)
 			scheme, parameter, _ := strings.Cut(element, " ")
 			parameter = trim(parameter)
-			if !strings.Contains(scheme, "=") && !strings.HasPrefix(parameter, "=") { // else element is a parameter of the previous scheme
+			if !strings.Contains(scheme, "=") && !strings.HasPrefix(parameter, "=") { // otherwise the element is a parameter of the previous scheme
 				ours = equalFold(scheme, "License")
 				asked = asked || ours
 				element = parameter
@@ -49,8 +49,8 @@ func nextElement(list string) (element, rest string) {
 // maxErrorCode is the length, in octets, of the longest error code that is returned.
 const maxErrorCode = 64
 
-// errorCode returns the code in text, the value of an error parameter (RFC 6750, section 3). It
-// returns "" for a value that is too long or is not a code.
+// errorCode returns the error code in text, which is the value of an error parameter (RFC 6750,
+// section 3). It returns "" if text is too long or is not a code.
 func errorCode(text string) string {
 	text = strings.Trim(trim(text), `"`)
 	if len(text) > maxErrorCode {

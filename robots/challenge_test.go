@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// A field may have other challenges beside the License challenge. A quoted text, or a parameter
-// of another scheme, is not a challenge.
+// A field may contain other challenges besides the License challenge. A quoted text, or a
+// parameter of another scheme, is not a challenge.
 func TestLicenseChallenge(t *testing.T) {
 	for _, test := range []struct {
-		fields string // separated by line ends
+		fields string // field lines, separated by line ends
 		code   string
 		asked  bool
 	}{
@@ -43,7 +43,7 @@ func TestLicenseChallenge(t *testing.T) {
 	}
 }
 
-// For any field the code is a short word. Without a challenge the code is empty.
+// For any field the code is a short word, and without a challenge it is empty.
 func FuzzLicenseChallenge(f *testing.F) {
 	for _, seed := range []string{`License error="a"`, `Bearer a=b, License error=c`, `"\`, "License =", "a =b"} {
 		f.Add(seed)

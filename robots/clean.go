@@ -2,7 +2,7 @@ package robots
 
 import "strings"
 
-// Bounds on the Clean-param lines that a Cleaner uses. Yandex, which reads such lines, accepts
+// Bounds on the Clean-param lines that a Cleaner uses. Yandex, which defined such lines, accepts
 // up to 500 characters in one line. The number of different paths is bounded because a file may
 // have thousands of lines, and each path costs time for every URL.
 const (
@@ -10,11 +10,11 @@ const (
 	maxCleanPaths = 32
 )
 
-// A Cleaner removes from URLs the query parameters that the Clean-param lines of a robots.txt
-// name. By Yandex's documentation
-// (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs that differ only
-// in these parameters have the same page. A Cleaner is immutable and safe for concurrent use.
-// The nil Cleaner changes nothing.
+// A Cleaner removes query parameters from URLs: those that the Clean-param lines of a robots.txt
+// list. According to Yandex's documentation
+// (https://yandex.com/support/webmaster/en/robot-workings/clean-param), URLs that differ only in
+// these parameters have the same page. A Cleaner is immutable and safe for concurrent use. The nil
+// Cleaner changes nothing.
 type Cleaner struct{ rules []cleanRule }
 
 type cleanRule struct {
@@ -60,8 +60,8 @@ func cleanPath(path string) []string {
 	return strings.Split(path, "*")
 }
 
-// Clean returns target, a path with its query, without the parameters that do not change the
-// page. The names of parameters are case-sensitive. The other parameters keep their order.
+// Clean returns target (a path with its query) without the parameters that do not change the page.
+// The names of parameters are case-sensitive. The other parameters keep their order.
 func (c *Cleaner) Clean(target string) string {
 	path, query, has := strings.Cut(target, "?")
 	if c == nil || !has {

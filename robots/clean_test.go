@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// The examples of Yandex's documentation, and cases that it does not define.
-func TestWhatCleanParamTakesOut(t *testing.T) {
+// Clean gives the results of the examples in Yandex's documentation, and of cases that the
+// documentation does not define.
+func TestWhatCleanParamRemoves(t *testing.T) {
 	many := strings.Builder{}
 	for i := range 40 {
 		fmt.Fprintf(&many, "Clean-param: p /%d/\n", i)

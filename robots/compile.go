@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// ruleSet holds the compiled rules of a group in two parts. The literals are the rules without
-// wildcards, sorted for a binary search. The others, wilds, are sorted so that the first that
-// matches has the highest rank.
+// ruleSet holds the compiled rules of a group in two parts. The field literals has the rules
+// without wildcards, sorted for a binary search. The field wilds has the rules with wildcards, by
+// falling rank, so that the first one that matches has the highest rank.
 type ruleSet struct {
 	dialect  Dialect
-	literals []literal // sorted by text
+	literals []literal // the rules without wildcards, sorted by text
 	keys     []uint64  // keys[i] is the result of keyOf for literals[i].text
 	wilds    []wildcard
-	filters  []filter // one for each element of wilds, in the same order; nil if there are fewer than manyWilds
-	segments []string // of all wilds; each wildcard uses a part
+	filters  []filter // one filter for each element of wilds, in the same order; nil if wilds has fewer than manyWilds
+	segments []string // texts between the stars of all wilds; each wildcard uses a range of them
 }
 
 // rank orders rules: of the rules that match a URL, the rule with the highest rank decides. The
@@ -46,18 +46,18 @@ func (r rank) index() int { return int(^uint32(r)) }
 type literal struct {
 	text string
 	rank rank
-	best rank  // the highest rank among this literal and the shorter literals that text begins with
-	up   int32 // index of the longest other literal that text begins with; -1 without one
+	best rank  // highest rank of this literal and of all shorter literals that text begins with
+	up   int32 // index of the longest other literal that text begins with; -1 if none exists
 }
 
-// wildcard is a rule with "*" or a final "$". Its segments are the texts between the stars.
-// They match from left to right, with any octets between them. A ruleSet sorts wildcards by
-// falling rank.
+// wildcard is a rule with "*" or a final "$". Its segments are the texts between its stars. They
+// must occur in a target from left to right, with any octets between them. A ruleSet sorts
+// wildcards by falling rank.
 type wildcard struct {
 	rank     rank
-	first    int32 // its segments are ruleSet.segments[first:last]; a target begins with the first segment
+	first    int32 // ruleSet.segments[first:last] are the segments; a target must begin with the first of them
 	last     int32
-	anchored bool // a target ends with the last segment
+	anchored bool // the rule had a final "$": a target must end with the last segment
 }
 
 // keyOf returns the eight octets after the first slash of a path as a number. Comparing two
@@ -75,7 +75,7 @@ func keyOf(path string) uint64 {
 	return k
 }
 
-// build compiles the rules that b has collected.
+// build compiles the rules that b has collected, for dialect d.
 func (b *builder) build(d Dialect) ruleSet {
 	set := ruleSet{dialect: d}
 	arena := string(b.arena)
@@ -111,9 +111,9 @@ func (b *builder) build(d Dialect) ruleSet {
 	return set
 }
 
-// appendSegments splits a pattern at its stars and appends the segments to segs. It leaves out
-// empty segments, which match everywhere. It keeps the first and the last segment even if they
-// are empty, because they anchor the pattern.
+// appendSegments splits the pattern text at its stars and appends the segments to segs. It leaves
+// out empty segments, because they match everywhere. It keeps the first and the last segment even
+// if they are empty, because they anchor the pattern.
 func appendSegments(segs []string, text string) []string {
 	seg, text, more := strings.Cut(text, "*")
 	segs = append(segs, seg)
@@ -126,8 +126,8 @@ func appendSegments(segs []string, text string) []string {
 	return segs
 }
 
-// addLiterals adds the patterns without wildcards to s.literals. It sorts them, and links each
-// to the longest other literal that it begins with (literal.up).
+// addLiterals adds the patterns without wildcards to s.literals and sorts them. It links each
+// literal to the longest other literal that it begins with (literal.up).
 func (s *ruleSet) addLiterals(patterns []pattern) {
 	type item struct {
 		key   uint64
@@ -164,7 +164,7 @@ func (s *ruleSet) addLiterals(patterns []pattern) {
 		if l.up >= 0 {
 			up := &s.literals[l.up]
 			if up.text == l.text && up.rank.allow() == l.rank.allow() {
-				// The same rule twice: the earlier line has the higher rank.
+				// The file has this rule twice: the earlier line has the higher rank.
 				up.rank = max(up.rank, l.rank)
 				up.best = max(up.best, l.best)
 				continue

@@ -14,9 +14,9 @@ import (
 	"github.com/temoto/robotstxt"
 )
 
-// The corpus, 4,231 real files, is not redistributed. The tests read it from the directory that
-// PERMESSO_CORPUS names, or from a directory next to the repository. Without the corpus the
-// tests are skipped.
+// corpusDir returns the directory of the corpus: 4,231 real files, which are not redistributed. It
+// is the directory that PERMESSO_CORPUS names, or one next to the repository. Without the corpus
+// corpusDir skips the test.
 func corpusDir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("PERMESSO_CORPUS")
@@ -75,7 +75,7 @@ func corpus(t testing.TB) map[string][]byte {
 	return files
 }
 
-// query is one line of the file with the verdicts of google/robotstxt.
+// query is one line of the file that lists the verdicts of google/robotstxt.
 type query struct {
 	file, agent, url string
 	allow            bool
@@ -105,7 +105,7 @@ func corpusQueries(t testing.TB) []query {
 	return list
 }
 
-// Dialect Google gives the same verdicts on real files as google/robotstxt.
+// Dialect Google gives the same verdicts as google/robotstxt for the real files of the corpus.
 func TestCorpusGoogle(t *testing.T) {
 	files, bad, n := corpus(t), 0, 0
 	parsed := map[string]*File{}

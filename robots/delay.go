@@ -10,10 +10,10 @@ import (
 // overflow time.Duration. It is longer than any crawl.
 const maxDelay = 100 * 365 * 24 * time.Hour
 
-// Window is a part of each day, in UTC, as minutes after midnight. A window
-// with End before Start spans midnight.
+// Window is a part of each day, in UTC. Start and End are minutes after midnight. If End is before
+// Start, the window spans midnight.
 type Window struct {
-	Start, End int // 0 .. 1440
+	Start, End int // 0 to 1440
 }
 
 // contains reports whether t is in the window. Both ends belong to the window.
@@ -28,8 +28,8 @@ func (w Window) contains(t time.Time) bool {
 	return d >= start || d <= end
 }
 
-// addDelay adds a Crawl-delay, Request-rate or Visit-time record. It ignores a value that it
-// cannot parse.
+// addDelay adds the value of a Crawl-delay, Request-rate or Visit-time line. It ignores a value
+// that it cannot parse.
 func (g *Group) addDelay(k kind, value string) {
 	switch k {
 	case delayLine:
@@ -47,26 +47,26 @@ func (g *Group) addDelay(k kind, value string) {
 	}
 }
 
-// CrawlDelay returns the least time between two requests that the Crawl-delay records set, and
-// whether there is such a record. If there are several delays, the largest counts. The delay is
+// CrawlDelay returns the least time between two requests that the Crawl-delay lines set, and
+// whether there is such a line. If there are several delays, the largest counts. The delay is
 // never negative, and it is at most a hundred years.
 //
-// Crawl-delay is not part of RFC 9309. Section 2.2.4 lets crawlers interpret other records.
-// Google's documentation of robots.txt says that Google ignores Crawl-delay.
+// Crawl-delay is not part of RFC 9309, which lets crawlers interpret other records (section
+// 2.2.4). Google's documentation of robots.txt says that Google ignores Crawl-delay.
 func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay }
 
-// RequestRate returns the time between two requests that the Request-rate records set, and
-// whether there is such a record. "1/5" and "12/1m" both mean five seconds. If there are
-// several rates, the longest time counts. A part of the day after a rate ("0600-0845" in "1/10s
-// 0600-0845") is ignored.
+// RequestRate returns the time between two requests that the Request-rate lines set, and whether
+// there is such a line. "1/5" and "12/1m" both mean five seconds. If there are several rates, the
+// longest time counts. Text after a rate is ignored, such as the part of the day in "1/10s
+// 0600-0845".
 func (g *Group) RequestRate() (gap time.Duration, ok bool) { return g.gap, g.hasGap }
 
-// VisitTime returns the parts of the day, in UTC, in which the file permits visits, and whether
-// the file names any.
+// VisitTime returns the parts of the day, in UTC, in which the file permits visits. It returns
+// false if the file has no valid Visit-time line.
 func (g *Group) VisitTime() ([]Window, bool) { return slices.Clone(g.windows), len(g.windows) > 0 }
 
 // NextVisit returns the first time, at or after now, at which VisitTime permits a visit. It
-// returns now if the file names no window.
+// returns now if the file sets no such times.
 func (g *Group) NextVisit(now time.Time) time.Time {
 	var next time.Time
 	for _, w := range g.windows {
@@ -107,7 +107,7 @@ func seconds(n, unit float64) time.Duration {
 	return time.Duration(d)
 }
 
-// unit returns the length in seconds of the unit that s begins with. It returns 1 if s begins
+// unit returns the length, in seconds, of the unit that s begins with. It returns 1 if s begins
 // with a unit for seconds, with an unknown unit or with no unit.
 func unit(s string) float64 {
 	s = trim(s)
@@ -129,10 +129,9 @@ func unit(s string) float64 {
 	return 1
 }
 
-// leadingNumber reads the number at the beginning of s: a decimal number without a sign. A
-// comma usually counts as the decimal point. But a comma between digits may separate thousands
-// if exactly three digits follow it. Such a comma is skipped, because that reading gives the
-// longer delay.
+// leadingNumber reads the number at the beginning of s: a decimal number without a sign. A comma
+// usually counts as the decimal point. A comma between digits is skipped if exactly three digits
+// follow it: it may separate thousands, and this reading gives the longer delay.
 func leadingNumber(s string) (n float64, rest string, ok bool) {
 	i, digits, point := 0, 0, false
 	buf := make([]byte, 0, 32)
@@ -171,7 +170,8 @@ func countDigits(s string) int {
 	return n
 }
 
-// exponent returns the length of the exponent that s begins with, or 0 without one.
+// exponent returns the length of the exponent that s begins with, such as 3 for "e+5". It returns
+// 0 if s begins with no exponent.
 func exponent(s string) int {
 	if s == "" || lower(s[0]) != 'e' {
 		return 0
@@ -208,7 +208,7 @@ func parseRate(value string) (time.Duration, bool) {
 	return seconds(period/n, unit(tail)), true
 }
 
-// parseWindow reads "HHMM-HHMM", with or without colons.
+// parseWindow parses "HHMM-HHMM", with or without colons. It reports false for any other value.
 func parseWindow(value string) (Window, bool) {
 	start, rest, ok := clock(value)
 	if !ok {
@@ -222,7 +222,8 @@ func parseWindow(value string) (Window, bool) {
 	return Window{start, end}, ok
 }
 
-// clock reads a time of day as minutes after midnight; 2400 is the end of the day.
+// clock parses the time of day that s begins with, and returns it as minutes after midnight. 2400
+// is the end of the day.
 func clock(s string) (minutes int, rest string, ok bool) {
 	h := countDigits(s)
 	var hh, mm string

@@ -83,8 +83,8 @@ Disallow: /
 	}
 }
 
-// A delay counts for the names before it. The rules after the delay count for all names of the
-// group.
+// A delay between User-agent lines applies to the names before it. The rules after the delay apply
+// to all names of the group.
 func TestCrawlDelayInsideAgentList(t *testing.T) {
 	f := Parse([]byte("User-agent: wrenbot\nCrawl-delay: 5\nUser-agent: larkbot\nDisallow: /a\n"), RFC9309)
 	if d, ok := f.Group("wrenbot").CrawlDelay(); !ok || d != 5*time.Second {
@@ -154,7 +154,7 @@ func TestVisitTime(t *testing.T) {
 		if got := g.NextVisit(c.now); !got.Equal(c.want) {
 			t.Errorf("%v: %v, want %v", c.now, got, c.want)
 		}
-		// The zone in which the time is written does not matter.
+		// The time zone of now does not change the result.
 		if got := g.NextVisit(c.now.In(time.FixedZone("", 9*3600))); !got.Equal(c.want) {
 			t.Errorf("%v in another zone: %v, want %v", c.now, got, c.want)
 		}
@@ -164,8 +164,8 @@ func TestVisitTime(t *testing.T) {
 	}
 }
 
-// A file without these records sets no delay, rate or visit time.
-func TestNothingSaidAboutTime(t *testing.T) {
+// A file without Crawl-delay, Request-rate and Visit-time sets no delay, rate or visit time.
+func TestFilesWithoutDelays(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDisallow: /x\nVisit-time: never\nCrawl-delay: soon\nRequest-rate: often\n"), RFC9309).Group("wrenbot")
 	if w, ok := g.VisitTime(); ok || len(w) != 0 {
 		t.Errorf("%v", w)

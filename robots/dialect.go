@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Dialect is the specification by which a robots.txt file is read. The zero value is RFC9309.
-// Use another dialect only if there is a reason for it.
+// Dialect is the specification by which a robots.txt file is read. The zero value is RFC9309,
+// which is right unless there is a reason for another dialect.
 type Dialect uint8
 
 const (
@@ -14,10 +14,10 @@ const (
 	// matching rule decides. If the RFC leaves a choice, the reading that blocks more is used.
 	RFC9309 Dialect = iota
 
-	// Google gives the same verdicts as the google/robotstxt library, byte for byte. Unlike
-	// RFC9309, it accepts other misspelt keys, compares some keys only by their beginning, lets
-	// an Allow of /x/index.html also allow /x/, decodes no percent escapes, and makes no
-	// exception for the URL /robots.txt.
+	// Google gives the same verdicts as the google/robotstxt library, byte for byte. It differs
+	// from RFC9309 in five ways: it accepts other misspelt keys, compares some keys only by their
+	// beginning, lets an Allow of /x/index.html also allow /x/, decodes no percent escapes, and
+	// makes no exception for the URL /robots.txt.
 	Google
 
 	// Koster1996 reads a file by the draft of November 1996 ("A Method for Robots Exclusion"),
@@ -26,8 +26,7 @@ const (
 	Koster1996
 )
 
-// String returns the name of d that ParseDialect takes: "rfc9309", "google" or
-// "koster1996".
+// String returns the name of d, which ParseDialect accepts: "rfc9309", "google" or "koster1996".
 func (d Dialect) String() string {
 	switch d {
 	case RFC9309:

@@ -2,9 +2,9 @@ package robots
 
 import "strings"
 
-// parseDictionary reads a dictionary (RFC 9651, 4.2.2). It calls visit with the key of each
-// member and the token that is its value, or "" if the value is not a token. It reports whether
-// the whole of s is a dictionary.
+// parseDictionary parses s as a dictionary (RFC 9651, 4.2.2). It calls visit for each member, with
+// the key and the value. The value is "" if it is not a token. parseDictionary reports whether the
+// whole of s is a dictionary.
 func parseDictionary(s string, visit func(key, token string)) bool {
 	p := fieldParser{s: strings.Trim(s, " ")}
 	for p.s != "" {
@@ -30,13 +30,14 @@ func parseDictionary(s string, visit func(key, token string)) bool {
 			return false
 		}
 		if p.s = strings.TrimLeft(p.s, " \t"); p.s == "" {
-			return false // a comma at the end
+			return false // s ends with a comma
 		}
 	}
 	return true
 }
 
-// fieldParser parses a structured field (RFC 9651). s is the text that is not parsed yet.
+// fieldParser parses a structured field (RFC 9651). Its field s is the text that is not parsed
+// yet.
 type fieldParser struct{ s string }
 
 func (p *fieldParser) take(c byte) bool {

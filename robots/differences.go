@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bounds on the work of Differences.
+// Bounds on the work of File.Differences.
 const (
 	maxReaders = 100
 	maxProbes  = 50000
@@ -17,11 +17,10 @@ const (
 // apply to it.
 const unnamedToken = "zqxjzqxj"
 
-// Differences returns the rules for which dialect d and RFC 9309 give different verdicts, in
-// file order. Each is a Problem with the code "read-otherwise". For each group, Differences
-// compares both dialects only on the paths that the rules name, so an empty result does not
-// prove that there is no difference. The work is bounded: only the beginning of a very long
-// file is compared.
+// Differences returns the rules for which dialect d and RFC 9309 give different verdicts, in file
+// order. Each is a Problem with the code "read-otherwise". For each group, Differences compares
+// both dialects only on the paths in its rules. So an empty result does not prove that there is no
+// difference. The work is bounded: only the beginning of a very long file is compared.
 func (f *File) Differences(d Dialect) []Problem {
 	if f.utf16 || d == RFC9309 {
 		return nil
@@ -124,7 +123,7 @@ func (c *comparison) report(file *File, e *entry, target string, rfc, other Verd
 		fmt.Sprintf("%s: %s is %s, by RFC 9309 it is %s", c.other.dialect, clip(target), because(other), because(rfc)), hint})
 }
 
-// because returns the access of a verdict and the line or the reason that decided, as text.
+// because returns, as text, the access of a verdict, and the line or the reason that decided it.
 func because(v Verdict) string {
 	by := v.Reason.String()
 	if v.Rule.Line > 0 {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The rules that other dialects read differently, as dialect and line:column.
+// Differences returns the rules that another dialect reads differently, here as dialect and
+// line:column.
 func TestDifferences(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"User-agent: *\nDisallow: /\nAllow: /public/\n", "koster1996 3:8"},
@@ -46,7 +47,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// Both parsed files know the site.
+// Differences parses the file in both dialects with the site of the file.
 func TestDifferencesKnowTheSite(t *testing.T) {
 	const file = "User-agent: *\nDisallow: https://robots.test/\n"
 	if list := ParseFor("https://robots.test/robots.txt", []byte(file), RFC9309).Differences(Google); len(list) != 1 {
@@ -57,7 +58,7 @@ func TestDifferencesKnowTheSite(t *testing.T) {
 	}
 }
 
-// The work is bounded for any file.
+// The work of Differences is bounded for any file.
 func TestDifferencesAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {
@@ -68,7 +69,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	}
 }
 
-// The result of tokens has each name once, and one name that no file has.
+// tokens returns each name of the file once, and one name that the file does not have.
 func TestReadersOfDifferences(t *testing.T) {
 	f := Parse([]byte("User-agent: Wren/1\nUser-agent: *\nUser-agent: lark\nAllow: finch\nUser-agent: wren\nSitemap: heron\nUser-agent: 7\n"), RFC9309)
 	if got := strings.Join(f.tokens(), " "); got != unnamedToken+" wren lark" {

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The differential test compares verdicts with github.com/temoto/robotstxt (v1.1.2). It calls
-// only TestAgent, because FindGroup ignores that the whole site may be disallowed. The verdicts
-// may differ only if explain returns a declared divergence. Any other difference fails the
-// test.
+// The differential test compares the verdicts with those of github.com/temoto/robotstxt (v1.1.2).
+// It calls only TestAgent, because FindGroup ignores that the whole site may be disallowed. The
+// verdicts may differ only if explain returns a declared divergence. Any other difference fails
+// the test.
 
 // divergence is a declared difference between permesso and temoto.
 type divergence string
@@ -34,7 +34,7 @@ const (
 	badUTF8       divergence = "bytes that are not UTF-8 become U+FFFD"
 	robotsFile    divergence = "/robots.txt is not exempt"
 
-	// Differences that are due to permesso. The tests in house_test.go describe them.
+	// Differences that are due to permesso. The comments in house_test.go describe them.
 	houseKeys  divergence = "house: misspelt keys and missing colons count for User-agent and Disallow"
 	houseSlash divergence = "house: an Allow without a slash is ignored, an absolute URL is no path"
 	houseCut   divergence = "house: limits, NUL bytes and byte order marks"
@@ -42,7 +42,7 @@ const (
 	houseUnion divergence = "house: escaped reserved octets of the query match plain ones of a Disallow"
 )
 
-// explain returns the divergences that can be the cause of a difference.
+// explain returns the declared divergences that can cause a different verdict for target.
 func explain(body []byte, theirs error, agent, target string) (list []divergence) {
 	found := func(d divergence, ok bool) {
 		if ok && !slices.Contains(list, d) {
@@ -62,7 +62,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 	g := f.Group(agent)
 	found(houseCut, f.over || f.utf16 || strings.ContainsAny(f.text, "\x00\v\f\uFEFF") || len(f.text) != len(body) && !strings.HasPrefix(string(body), "\xEF\xBB\xBF"))
 	lines := modelLine.Split(f.text, -1)
-	delayed, heads := false, false // a delay is between User-agent lines
+	delayed, heads := false, false // delayed: a delay is between User-agent lines
 	for i := range f.entries {
 		e := &f.entries[i]
 		value := f.value(e)
@@ -112,7 +112,7 @@ func explain(body []byte, theirs error, agent, target string) (list []divergence
 		found(houseSlash, value[0] != '/' && value[0] != '*')
 		plain := strings.TrimRight(value, "$")
 		found(noNormalForm, string(appendNormal(nil, plain, true)) != plain && strings.IndexByte(plain, '$') < 0)
-		// Does the rule alone match for both?
+		// Compare the verdicts for this rule alone.
 		single := "User-agent: *\nDisallow: " + value + "\n"
 		ours := Parse([]byte(single), RFC9309).Group("x").Match(target).Access == Disallow
 		r, err := robotstxt.FromString(single)
@@ -203,7 +203,7 @@ func TestDifferentialGenerated(t *testing.T) {
 			differ(t, map[divergence]int{}, "generated", []byte(file), agent, genPath().Draw(t, "target"))
 		}
 	})
-	// Plain files, which have few declared divergences.
+	// Generate plain files, which have few declared divergences.
 	rapid.Check(t, func(t *rapid.T) {
 		file := ""
 		for range rapid.IntRange(0, 12).Draw(t, "lines") {

@@ -7,32 +7,32 @@ import (
 	"time"
 )
 
-// Directives holds the directives of a page, from X-Robots-Tag header fields and
-// from meta elements. The zero value has none.
+// Directives holds the directives of a page, from X-Robots-Tag header fields and from meta
+// elements. The zero value has none.
 //
-// Directives never change whether a URL may be requested. A crawler reads them with the page,
-// and follows them when it uses the page and the links of the page.
+// Directives never change whether a URL may be requested. A crawler reads them together with the
+// page, and obeys them when it uses the page and follows its links.
 type Directives struct {
-	NoIndex      bool // noindex, none
-	NoFollow     bool // nofollow, none
-	NoArchive    bool // noarchive, nocache
-	NoSnippet    bool // nosnippet, max-snippet: 0
+	NoIndex      bool // set by noindex and none
+	NoFollow     bool // set by nofollow and none
+	NoArchive    bool // set by noarchive and nocache
+	NoSnippet    bool // set by nosnippet and max-snippet: 0
 	NoImageIndex bool
 	NoTranslate  bool
 	NoAI         bool
 	NoImageAI    bool
 
-	UnavailableAfter time.Time // in UTC; zero if not set
-	MaxSnippet       Limit     // characters
-	MaxVideoPreview  Limit     // seconds
-	MaxImagePreview  string    // "none", "standard" or "large"; "" if not set
+	UnavailableAfter time.Time // no use of the page after this time, in UTC; zero if not set
+	MaxSnippet       Limit     // longest text to show, in characters
+	MaxVideoPreview  Limit     // longest video to show, in seconds
+	MaxImagePreview  string    // largest image to show: "none", "standard" or "large"; "" if not set
 }
 
 // Limit is an upper bound that a page sets. The zero Limit means that the page does not mention
 // the bound.
 type Limit struct {
 	Set bool
-	N   int // -1: the page says that there is no bound
+	N   int // the bound; -1: the page permits any size
 }
 
 func (l Limit) merge(o Limit) Limit {
@@ -45,16 +45,14 @@ func (l Limit) merge(o Limit) Limit {
 	return l
 }
 
-// HeaderDirectives parses the X-Robots-Tag fields of an answer for the crawler named token.
-// Each element of values is the value of one field line. Aliases are further names of the same
-// crawler.
+// HeaderDirectives parses the X-Robots-Tag fields of an answer for the crawler named token. Each
+// element of values is the value of one field line. Aliases are further names of the same crawler.
 //
-// If the name of a robot and a colon come before directives, then these directives, up to the
-// next name, are only for that robot. A word such as unavailable_after, which takes a value
-// after a colon, is a directive and not a name. The directives for all robots and those for
-// this crawler are merged: the most restrictive counts. Unknown directives, and those that
-// permit something, are ignored. (The source is Google's page on X-Robots-Tag. There is no
-// RFC.)
+// A field may contain the name of a robot and a colon. The directives from there to the next name
+// are only for that robot. A word that takes a value after a colon, such as unavailable_after, is
+// a directive and not a name. HeaderDirectives merges the directives for all robots and those for
+// this crawler: the most restrictive counts. It ignores unknown directives, and those that permit
+// something. The source is Google's page on X-Robots-Tag. There is no RFC.
 func HeaderDirectives(token string, values []string, aliases ...string) Directives {
 	var d Directives
 	for _, v := range values {
@@ -64,8 +62,8 @@ func HeaderDirectives(token string, values []string, aliases ...string) Directiv
 }
 
 // MetaDirectives parses the content of a meta element for the crawler named token. Aliases are
-// further names of the same crawler. name is the name of the element. It must be "robots", a
-// name of the crawler, or a comma-separated list that contains one of these. Otherwise
+// further names of the same crawler. The parameter name is the name of the element: "robots", a
+// name of the crawler, or a comma-separated list that contains one of these. For any other name
 // MetaDirectives returns the zero value. The case of ASCII letters in names does not matter.
 func MetaDirectives(token, name, content string, aliases ...string) Directives {
 	for one := range strings.SplitSeq(name, ",") {
@@ -87,8 +85,8 @@ func RelNoFollow(rel string) bool {
 	return false
 }
 
-// Merge returns the directives of d and o together. If d and o differ, the more restrictive
-// directive counts.
+// Merge returns the directives of d and o combined. If d and o differ in a directive, the more
+// restrictive value counts.
 func (d Directives) Merge(o Directives) Directives {
 	d.NoIndex = d.NoIndex || o.NoIndex
 	d.NoFollow = d.NoFollow || o.NoFollow
@@ -151,7 +149,7 @@ func (d Directives) String() string {
 }
 
 // parseDirectives parses a list of directives. If named is true, the list may contain names of
-// robots.
+// robots, and directives for other robots are left out.
 func parseDirectives(token string, aliases []string, list string, named bool) Directives {
 	var d Directives
 	ours := true
@@ -165,7 +163,7 @@ func parseDirectives(token string, aliases []string, list string, named bool) Di
 			name, arg, valued = strings.Cut(item, ":")
 		}
 		if valued && equalFold(trim(name), "unavailable_after") {
-			// The date may have a comma in it: "Wed, 25 Jun 2025 15:00:00 GMT".
+			// The date may contain a comma: "Wed, 25 Jun 2025 15:00:00 GMT".
 			more, after, _ := strings.Cut(rest, ",")
 			if _, ok := pageTime(arg + "," + more); ok {
 				item, rest = item+","+more, after
@@ -190,8 +188,8 @@ func takesValue(name string) bool {
 		equalFold(name, "max-image-preview") || equalFold(name, "max-video-preview")
 }
 
-// add adds the directives of one item of a list. Commas separate items. Site owners also write
-// blanks and semicolons between directives, so an item may hold several.
+// add adds the directives of one item of a list, which ends at a comma. Site owners also write
+// blanks and semicolons between directives, so an item may contain several.
 func (d *Directives) add(item string) {
 	name, arg, valued := strings.Cut(item, ":")
 	if valued {

@@ -28,7 +28,7 @@ func TestHeaderDirectives(t *testing.T) {
 		{[]string{"nosnippet, noimageindex, notranslate"}, "nosnippet, noimageindex, notranslate"},
 		{[]string{"noai, noimageai"}, "noai, noimageai"},
 		{[]string{"noindex nofollow; noarchive"}, "noindex, nofollow, noarchive"},
-		// The name of a robot limits the directives after it.
+		// After the name of a robot, directives are only for this robot.
 		{[]string{"wrenbot: noindex"}, "noindex"},
 		{[]string{"WrenBot/1.0: noindex"}, "noindex"},
 		{[]string{"larkbot: noindex"}, ""},
@@ -80,7 +80,7 @@ func TestMetaDirectives(t *testing.T) {
 		{"", "noindex", ""},
 		{"description", "noindex", ""},
 		{"robots", "unavailable_after: 25-Jun-2025 15:00:00 EST", "unavailable_after: 2025-06-25T20:00:00Z"},
-		{"robots", "larkbot: noindex, nofollow", "nofollow"}, // only the name attribute names robots
+		{"robots", "larkbot: noindex, nofollow", "nofollow"}, // the content of a meta element does not name robots
 	} {
 		if got := MetaDirectives("wrenbot", c.name, c.content); got.String() != c.want {
 			t.Errorf("%s %q: %q, want %q", c.name, c.content, got, c.want)
@@ -94,8 +94,8 @@ func TestMetaDirectives(t *testing.T) {
 	}
 }
 
-// Merging is commutative, associative and idempotent, and the zero value is
-// neutral, so the order of header fields and elements does not matter.
+// Merging is commutative, associative and idempotent, and the zero value is neutral. So the order
+// of header fields and elements does not matter.
 func TestMergeDirectives(t *testing.T) {
 	words := []string{"noindex", "nofollow", "noarchive", "index", "max-snippet:5", "max-snippet:-1", "max-snippet:0",
 		"max-image-preview:none", "max-image-preview:large", "unavailable_after: 2025-06-25", "unavailable_after: 2024-01-01", "none", ""}
@@ -106,14 +106,15 @@ func TestMergeDirectives(t *testing.T) {
 	}, nil); err != nil {
 		t.Error(err)
 	}
-	// The result of String is parsed to the same directives.
+	// Parsing the result of String gives the same directives.
 	d := MetaDirectives("", "robots", "none, noai, max-snippet:3, max-image-preview:standard, unavailable_after: 2025-06-25")
 	if diff := cmp.Diff(d, MetaDirectives("", "robots", d.String())); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The zones of RFC 822. Text with another word in place of the zone is not a date.
+// pageTime accepts the zones of RFC 822. With any other word in place of the zone the text is not
+// a date.
 func TestZonesOfDates(t *testing.T) {
 	for zone, hour := range map[string]int{"GMT": 12, "utc": 12, "UT": 12, "Z": 12, "EDT": 16, "EST": 17, "CDT": 17, "CST": 18, "MDT": 18, "mst": 19, "PDT": 19, "PST": 20, "": 12} {
 		got, ok := pageTime("25 Jun 2025 12:00:00 " + zone)

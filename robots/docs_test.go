@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// table returns the rows of the table of docs/reference/robots.md whose first heading is
-// head.
+// table returns the rows of one table of docs/reference/robots.md: the table whose first heading
+// is head.
 func table(t *testing.T, head string) [][]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/reference/robots.md")
@@ -40,7 +40,7 @@ func table(t *testing.T, head string) [][]string {
 	return rows
 }
 
-// code returns the code in a cell.
+// code returns the code in a cell: the text between backquotes.
 func code(cell string) string {
 	_, c, _ := strings.Cut(cell, "`")
 	c, _, _ = strings.Cut(c, "`")
@@ -49,7 +49,7 @@ func code(cell string) string {
 
 var dialects = []Dialect{RFC9309, Google, Koster1996}
 
-// The program does what each row of the tables of docs/reference/robots.md says.
+// The package behaves as each row of the tables in docs/reference/robots.md says.
 func TestDialectTables(t *testing.T) {
 	for _, row := range table(t, "where they differ") {
 		file, err := strconv.Unquote(`"` + code(row[1]) + `"`)
@@ -104,7 +104,7 @@ func TestDialectTables(t *testing.T) {
 	}
 }
 
-// answer is the snapshot that a cell names: a status, or a failure.
+// answer returns the snapshot that a cell describes: a status, or a failure.
 func answer(t *testing.T, cell string) *Snapshot {
 	t.Helper()
 	status, err := strconv.Atoi(code(cell))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// nearestKey finds a key if less than half of its octets, and at most two, are wrong.
+// nearestKey finds a key if less than half of its octets are wrong, and at most two.
 func TestNearestKey(t *testing.T) {
 	for key, want := range map[string]string{
 		"": "", "al": "", "all": "Allow", "axl": "", "allo": "Allow", "alow": "Allow", "lalow": "Allow", "allowed": "Allow", "hst": "Host", "host": "Host", "hosts": "Host", "hoxx": "",
@@ -20,7 +20,7 @@ func TestNearestKey(t *testing.T) {
 	}
 }
 
-// A quoted part of a file has at most 60 octets.
+// quote shortens a part of a file to 60 octets.
 func TestWhatIsLongIsClipped(t *testing.T) {
 	for _, n := range []int{0, 57, 59, 60, 61, 100} {
 		s := strings.Repeat("x", n)
@@ -37,7 +37,7 @@ func TestWhatIsLongIsClipped(t *testing.T) {
 	}
 }
 
-// The classes of all octets.
+// classesOf returns the right class for each octet.
 func TestClassesOfOctets(t *testing.T) {
 	for c := range 256 {
 		b := byte(c)
@@ -73,13 +73,13 @@ func TestClassesOfOctets(t *testing.T) {
 	}
 }
 
-// Dot segments at the end of a URL, or as the whole URL.
+// A URL may end with a dot segment, or be one.
 func TestHouseDotsAlone(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /$\nDisallow: /a/$\n"
 	asks(t, RFC9309, file, "wrenbot", "/ disallow 2 \n /. disallow 2 \n /.. disallow 2 \n /%2e disallow 2 \n /a/. disallow 3 \n /a/b/.. disallow 3 \n /a/.. disallow 2 \n /a allow \n /.a allow \n /a/.b allow")
 }
 
-// The first octet of a byte order mark alone is not a mark.
+// The first octet of a byte order mark without the others is not a mark.
 func TestHalfAMark(t *testing.T) {
 	for _, junk := range []string{"\xFE#", "\xFF#", "#\xFE", "#\xFF", "\xFF\xFF", "\xFE\xFE"} {
 		f := Parse([]byte(junk+"\nUser-agent: *\nDisallow: /\n"), RFC9309)
@@ -94,7 +94,7 @@ func TestHalfAMark(t *testing.T) {
 	}
 }
 
-// A name that a limit cuts names no crawler, even inside the value of another record.
+// A name that is cut at a limit names no crawler, even inside the value of another record.
 func TestHouseAJoinedNameThatIsCut(t *testing.T) {
 	for cut, want := range map[string]string{"": "disallow", "s": "allow"} {
 		const head, tail = "User-agent: larkbot", " User-agent: wrenbot"
@@ -103,7 +103,7 @@ func TestHouseAJoinedNameThatIsCut(t *testing.T) {
 	}
 }
 
-// The statements for equally long paths are combined.
+// The statements of lines with equally long paths are combined.
 func TestPreferencesOfOnePath(t *testing.T) {
 	for file, want := range map[string]string{
 		"Content-Usage: /a train-ai=n\nContent-Usage: /a search=y\n":                           "train-ai=n, search=y",
@@ -120,7 +120,7 @@ func TestPreferencesOfOnePath(t *testing.T) {
 	}
 }
 
-// If there are several previews, the smallest counts, in any order.
+// If several previews are set, the smallest counts, in any order.
 func TestPreviewsMerge(t *testing.T) {
 	sizes := []string{"none", "standard", "large", ""}
 	for i, a := range sizes {
@@ -152,7 +152,7 @@ func TestA304RenewsRetryAfter(t *testing.T) {
 	}
 }
 
-// For an unknown name ParseDialect returns the default dialect.
+// For an unknown name ParseDialect returns the zero dialect, RFC9309, and an error.
 func TestAnUnknownDialectIsTheZeroOne(t *testing.T) {
 	for _, name := range []string{"", "rfc", "Dialect(3)"} {
 		if d, err := ParseDialect(name); d != RFC9309 || err == nil {
@@ -161,7 +161,7 @@ func TestAnUnknownDialectIsTheZeroOne(t *testing.T) {
 	}
 }
 
-// The spellings of windows, and the number of their parts.
+// Visit-time accepts the usual spellings of a window, and no other number of parts.
 func TestWindowsAtTheEdges(t *testing.T) {
 	for value, want := range map[string]Window{
 		"0000-0000": {0, 0}, "0000-2400": {0, 1440}, "2359-0001": {1439, 1}, "0:00-24:00": {0, 1440}, "6:05-7:59x": {365, 479}, "0600 - 0845 UTC": {360, 525},
@@ -184,7 +184,7 @@ func TestWindowsAtTheEdges(t *testing.T) {
 	}
 }
 
-// The outcome of each status (RFC 9309, 2.3.1).
+// Each HTTP status has the outcome of RFC 9309, 2.3.1.
 func TestEachStatus(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for status := range 1000 {
@@ -205,8 +205,8 @@ func TestEachStatus(t *testing.T) {
 	}
 }
 
-// Only an answer with rules is used as a copy.
-func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
+// Only an answer with a 2xx status is used as a copy.
+func TestOnlyGoodAnswersAreCopies(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	for _, d := range []Dialect{RFC9309, Google} {
 		for _, status := range []int{404, 403, 500} {
@@ -218,7 +218,7 @@ func TestACopyThatIsNoneIsNotGoneBy(t *testing.T) {
 	}
 }
 
-// One wildcard that is longer than the literal decides, even among many wildcards.
+// One wildcard that is longer than the literal decides, even among many shorter wildcards.
 func TestTheOnlyLongerWildcard(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nAllow: /some/path\nDisallow: /*a-wildcard-that-is-longer\n")
@@ -228,7 +228,7 @@ func TestTheOnlyLongerWildcard(t *testing.T) {
 	asks(t, RFC9309, b.String(), "wrenbot", "/some/path/a-wildcard-that-is-longer disallow 3 \n /some/path/1 allow 2 \n /1 disallow 5 \n /x allow")
 }
 
-// Preferences are found for every spelling of a target.
+// Preferences are found for a target in any spelling with the same normal form.
 func TestPreferencesOfOtherSpellings(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nContent-Usage: /a/b train-ai=n\n"), RFC9309).Group("wrenbot")
 	for target, want := range map[string]string{
@@ -240,7 +240,7 @@ func TestPreferencesOfOtherSpellings(t *testing.T) {
 	}
 }
 
-// A record of dialect Koster1996 begins with the first of its names.
+// A record of dialect Koster1996 begins with its first User-agent line.
 func TestKosterRecordsBeginWithTheirFirstName(t *testing.T) {
 	for _, before := range []string{"", "User-agent: finchbot\nDisallow: /x\n\n"} {
 		f := Parse([]byte(before+"User-agent: wrenbot\nUser-agent: larkbot\nDisallow: /\n"), Koster1996)
@@ -253,7 +253,7 @@ func TestKosterRecordsBeginWithTheirFirstName(t *testing.T) {
 	}
 }
 
-// The ends of a window belong to it, even if it spans midnight.
+// Both ends of a window belong to it, even if the window spans midnight.
 func TestTheEndsOfAWindow(t *testing.T) {
 	at := func(h, m, s, n int) time.Time { return time.Date(2026, 3, 4, h, m, s, n, time.UTC) }
 	for _, c := range []struct {
@@ -283,7 +283,7 @@ func TestLimitsOfDirectives(t *testing.T) {
 	}
 }
 
-// Dates of a header are read with white space around them.
+// Dates in a header are accepted with white space around them.
 func TestDatesAreTrimmed(t *testing.T) {
 	now := time.Unix(1e9, 0).UTC()
 	for _, form := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} {
@@ -294,7 +294,7 @@ func TestDatesAreTrimmed(t *testing.T) {
 	}
 }
 
-// A file with only a UTF-16 byte order mark is UTF-16.
+// A file that contains only a UTF-16 byte order mark counts as UTF-16.
 func TestAMarkAlone(t *testing.T) {
 	for body, want := range map[string]bool{"\xFF\xFE": true, "\xFE\xFF": true, "\xFF": false, "": false} {
 		if f := Parse([]byte(body), RFC9309); f.utf16 != want || f.text != "" && want {
@@ -303,7 +303,7 @@ func TestAMarkAlone(t *testing.T) {
 	}
 }
 
-// After the window of today the next begins tomorrow, also at the end of a month.
+// After today's window the next visit is tomorrow, also at the end of a month.
 func TestTheNextVisitIsTomorrow(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nVisit-time: 0600-0845\n"), RFC9309).Group("wrenbot")
 	for now, want := range map[time.Time]time.Time{
@@ -345,18 +345,18 @@ func TestHouseANameThatIsAKey(t *testing.T) {
 }
 
 // Dot segments after a wildcard, which no URL has, are kept. The rule matches no other URL.
-func TestHouseDotsBehindAWildcard(t *testing.T) {
+func TestHouseDotsAfterAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: */a/../b\nDisallow: /x?/a/../b\n", "wrenbot", "/x/b allow \n /b allow \n /x?/b allow \n /x?/a/../b disallow 3")
 }
 
-// The linter compares only the rules as written, without their other readings.
+// The linter compares the rules as written. It ignores their other readings.
 func TestLintHasOneReading(t *testing.T) {
 	for _, p := range Parse([]byte("User-agent: *\nDisallow: /a?x=%26b\nDisallow: /a?x=&b\nDisallow: /c\n"), RFC9309).Problems() {
 		t.Errorf("%+v", p)
 	}
 }
 
-// The longer of a literal and a wildcard decides, for any number of wildcards.
+// If a literal and a wildcard match, the longer one decides, for any number of wildcards.
 func TestManyWildcardsBesideALiteral(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\nAllow: /aaaa/bb\n")
@@ -373,7 +373,8 @@ func TestGoogleEscapesWhatIsNotASCII(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /À\nDisallow: /\x7f\n", "wrenbot", "/%C3%80 disallow 2 \n /\x7f disallow 3 \n /%7F allow")
 }
 
-// If the site is unknown, the URL of a whole site is ignored, also with a final "*" or "$".
+// If the site of the file is unknown, a Disallow with the URL of a whole site is ignored, also
+// with a final "*" or "$".
 func TestHouseAWholeSite(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: https://other.test/*\nDisallow: https://other.test/$\nDisallow: https://other.test\nDisallow: https://other.test/a*b\n", "wrenbot",
 		"/ allow \n /a allow \n /ab disallow 5")
@@ -393,7 +394,7 @@ func TestKosterAliasesInOrder(t *testing.T) {
 	}
 }
 
-// The lists of records are bounded.
+// Sitemaps, hosts and the other lists of values have a largest length.
 func TestRecordsAreBounded(t *testing.T) {
 	var b strings.Builder
 	for i := range 10001 {
@@ -405,7 +406,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// The copy of a good answer has no failures itself.
+// The Copy of a snapshot has no Failures.
 func TestACopyHasNotFailed(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	at := func(status int) *Snapshot {
@@ -428,7 +429,7 @@ func TestHouseLatin1BesideAReplacement(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\uFFFD\xE9\n", "wrenbot", "/%EF%BF%BD%C3%A9 disallow \n /%EF%BF%BD%E9 disallow \n /%C3%AF%C3%A9 allow")
 }
 
-// The rule for the directory of an index.html has the length of the directory and of its "$".
+// The "/x/" rule that dialect Google adds for /x/index.html has the length of "/x/$".
 func TestGoogleIndexHasALength(t *testing.T) {
 	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*\n", "wrenbot", "/a/ allow 2 \n /a/b disallow 3")
 	asks(t, Google, "User-agent: *\nAllow: /a/index.html\nDisallow: /a/*$\n", "wrenbot", "/a/ disallow 3")

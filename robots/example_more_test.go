@@ -7,7 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// All rules of a group, and the one that would decide without the Allow rules.
+// Rules returns all rules of a group. Only returns a group that shows which rule would decide
+// without the Allow rules.
 func ExampleGroup_Rules() {
 	g := robots.Parse([]byte(file), robots.RFC9309).Group("examplebot")
 	for _, rule := range g.Rules() {
@@ -22,7 +23,7 @@ func ExampleGroup_Rules() {
 	// Disallow: /private/
 }
 
-// The pauses and hours that a file asks for, beside Crawl-delay.
+// A file can set pauses with Request-rate and hours with Visit-time, besides Crawl-delay.
 func ExampleGroup_RequestRate() {
 	g := robots.Parse([]byte("User-agent: *\nRequest-rate: 12/1m\nVisit-time: 2200-0600\n"), robots.RFC9309).Group("examplebot")
 	if gap, ok := g.RequestRate(); ok {
@@ -36,7 +37,7 @@ func ExampleGroup_RequestRate() {
 	// minutes after midnight, UTC: [{1320 360}]
 }
 
-// Clean-param names query parameters that do not change the page.
+// Clean-param lines list query parameters that do not change the page.
 func ExampleCleaner() {
 	c := robots.Parse([]byte("User-agent: *\nClean-param: session&ref /shop/\n"), robots.RFC9309).Cleaner()
 	fmt.Println(c.Clean("/shop/item?id=7&session=x"))
@@ -46,7 +47,7 @@ func ExampleCleaner() {
 	// /blog?session=x
 }
 
-// Rules that Google reads differently, for the owner of a file.
+// Differences shows the owner of a file which rules Google reads differently.
 func ExampleFile_Differences() {
 	f := robots.Parse([]byte("User-agent: *\nDisallow: /a%7Eb\n"), robots.RFC9309)
 	for _, p := range f.Differences(robots.Google) {
@@ -55,7 +56,7 @@ func ExampleFile_Differences() {
 	// Output: 2 read-otherwise
 }
 
-// A product token may have digits only in the dialect of 1996.
+// Only dialect Koster1996 permits digits in a product token.
 func ExampleDialect_CheckToken() {
 	for _, d := range []robots.Dialect{robots.RFC9309, robots.Google, robots.Koster1996} {
 		fmt.Println(d, d.CheckToken("bot2") == nil)
@@ -67,13 +68,13 @@ func ExampleDialect_CheckToken() {
 }
 
 func ExampleDirectives_IsZero() {
-	d := robots.MetaDirectives("examplebot", "otherbot", "noindex") // not for this crawler
+	d := robots.MetaDirectives("examplebot", "otherbot", "noindex") // this element is not for this crawler
 	fmt.Println(d.IsZero())
 	// Output: true
 }
 
-// The copy of robots.txt that is kept while the site does not answer. Its ETag makes the next
-// request conditional.
+// Good returns the copy of robots.txt that is kept while the site does not answer. The ETag of the
+// copy makes the next request conditional.
 func ExampleSnapshot_Good() {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	held := (&robots.Snapshot{URL: "https://example.org/robots.txt", Fetched: noon, Status: 200,

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The statements of a site are in robots.txt, in the header and in the meta elements of a page.
-// A crawl with a purpose asks whether any of them refuses it.
+// Statements about use are in robots.txt, in the header and in the meta elements of a page.
+// Refuses reports whether any of them refuses the purpose of a crawl.
 func ExampleSignals() {
 	file := robots.Parse([]byte("User-agent: *\nContent-Signal: search=yes, ai-train=no\n"), robots.RFC9309)
 	answer := robots.Answer{
@@ -33,7 +33,7 @@ func ExampleSignals() {
 	// true
 }
 
-// A purpose comes from a user, so it is checked.
+// A purpose that a user has entered is checked with Check.
 func ExamplePurpose() {
 	for _, p := range robots.Purposes() {
 		fmt.Println(p, p.Uses())
@@ -49,7 +49,7 @@ func ExamplePurpose() {
 	// "fun" is not one of ["archive" "research" "search" "linkcheck" "ai-train" "ai-input"]
 }
 
-// The file tdmrep.json of a site reserves text and data mining.
+// The file tdmrep.json of a site can reserve text and data mining.
 func ExampleParseTDMRep() {
 	f := robots.ParseTDMRep([]byte(`[{"location": "/articles/*", "tdm-reservation": 1, "tdm-policy": "https://example.org/terms"}]`))
 	if f.Err() != nil {
@@ -63,15 +63,15 @@ func ExampleParseTDMRep() {
 	// true
 }
 
-// Meta elements of a page can state the same as tdmrep.json.
+// Meta elements of a page can make the same statements as tdmrep.json.
 func ExampleMetaTDM() {
 	d := robots.MetaTDM("tdm-reservation", "1").Merge(robots.MetaTDM("tdm-policy", "https://example.org/terms"))
 	fmt.Println(d.Mining, d.Policy)
 	// Output: refused https://example.org/terms
 }
 
-// A License line of robots.txt names a document with terms. A document that was not read
-// refuses every use.
+// A License line of robots.txt gives the URL of a document with terms. A document that was not
+// read refuses every use.
 func ExampleParseRSL() {
 	const document = `<rsl xmlns="https://rslstandard.org/rsl"><content url="https://example.org/">
 		<license><permits type="usage">search</permits></license></content></rsl>`
@@ -89,7 +89,7 @@ func ExampleParseRSL() {
 	// ai-input false
 }
 
-// Terms in a script element of a page apply to the page.
+// Terms in a script element of a page apply to this page.
 func ExampleParseEmbeddedRSL() {
 	terms := robots.ParseEmbeddedRSL([]byte(`<rsl xmlns="https://rslstandard.org/rsl"><content>
 		<license><prohibits type="usage">ai-train</prohibits></license></content></rsl>`))
@@ -99,7 +99,7 @@ func ExampleParseEmbeddedRSL() {
 	// Output: true <nil>
 }
 
-// A 401 with this challenge asks for the token of a bought license.
+// A 401 answer with this challenge says that the server requires the token of a bought license.
 func ExampleLicenseChallenge() {
 	answer := http.Header{"Www-Authenticate": {`License error="invalid_request"`}}
 	fmt.Println(robots.LicenseChallenge(answer.Values("WWW-Authenticate")))

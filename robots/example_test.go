@@ -53,7 +53,7 @@ func ExampleFile_Group() {
 		g := f.Group(token)
 		fmt.Printf("%s: the group of line %d, for %q\n", token, g.Line(), g.Names())
 	}
-	// A crawler that was renamed follows the groups of both names.
+	// A crawler that was renamed obeys the groups of both names.
 	fmt.Println(f.Group("ModestBot", "GreedyBot").Match("/").Access)
 	// Output:
 	// examplebot: the group of line 2, for ["*"]
@@ -98,19 +98,19 @@ func ExampleSnapshot() {
 		fmt.Printf("%v: %v; ask again at %v\n", v.Access, v.Reason, s.Expires(policy).Format(time.TimeOnly))
 	}
 
-	// The site answers.
+	// At first the site answers.
 	held := (&robots.Snapshot{URL: "https://example.org/robots.txt", Fetched: noon, Status: 200,
 		Header: robots.Header{CacheControl: "max-age=3600"},
 		Body:   []byte("User-agent: *\nDisallow: /a\n")}).After(nil)
 	show(held)
 
-	// Later the site does not answer. The copy stays in force, and failures are counted.
+	// Later the site does not answer. The copy is still used, and the failures are counted.
 	held = (&robots.Snapshot{URL: held.URL, Fetched: noon, Failure: "timeout"}).After(held)
 	show(held)
 	held = (&robots.Snapshot{URL: held.URL, Fetched: noon, Status: 503}).After(held)
 	show(held)
 
-	// Another site has never answered.
+	// A second site has never answered.
 	show((&robots.Snapshot{URL: "https://example.com/robots.txt", Fetched: noon, Failure: "dns"}).After(nil))
 	// Output:
 	// disallow: rule matched; ask again at 13:00:00
@@ -170,7 +170,7 @@ func ExampleParseDialect() {
 	// Output: google <nil>
 }
 
-// A program with its own HTTP client makes a Snapshot of the answer.
+// A program with its own HTTP client builds a Snapshot from the answer.
 func ExampleReadHeader() {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	answer := http.Header{"Cache-Control": {"max-age=3600"}, "Etag": {`"1"`}, "X-Guploader-Uploadid": {"x"}}
@@ -185,7 +185,7 @@ func ExampleReadHeader() {
 	// "1" x
 }
 
-// A whole URL is matched as it is requested, with its query.
+// MatchURL matches the path and query of a whole URL, as they would be requested.
 func ExampleGroup_MatchURL() {
 	group := robots.Parse([]byte("User-agent: *\nDisallow: /*?print"), robots.RFC9309).Group("mybot")
 	for _, raw := range []string{"https://example.org/a?print=1", "https://example.org/a#print"} {

@@ -6,25 +6,24 @@ import (
 	"time"
 )
 
-// How long an answer to a request for robots.txt is used (RFC 9309, 2.4), and the waits before
-// robots.txt is requested again after a failure.
+// Bounds on how long an answer to a request for robots.txt is used (RFC 9309, 2.4), and on the
+// waits before robots.txt is requested again after a failure.
 const (
 	minKeep    = 5 * time.Minute
 	maxKeep    = 24 * time.Hour
-	koster1996 = 7 * 24 * time.Hour  // without Cache-Control and Expires, in dialect Koster1996: the draft of 1996, 3.4
-	maxKoster  = 30 * 24 * time.Hour // the longest lifetime that Expires can set
+	koster1996 = 7 * 24 * time.Hour  // lifetime in dialect Koster1996, if the answer has neither Cache-Control nor Expires (draft of 1996, 3.4)
+	maxKoster  = 30 * 24 * time.Hour // longest lifetime that Expires can set in dialect Koster1996
 	firstRetry = time.Minute
 	lastRetry  = time.Hour
 )
 
-// Expires returns the time at which robots.txt must be requested again. For a nil or zero
-// Snapshot it returns the zero time, which means now.
+// Expires returns the time at which robots.txt must be requested again. For a nil or zero Snapshot
+// it returns the zero time, which means now.
 //
-//   - 2xx: after the max-age of Cache-Control. If there is no max-age, at the time in the
-//     Expires field. In both cases after at least 5 minutes and at most 24 hours. If the answer
-//     has neither max-age nor Expires, after 24 hours (RFC 9309, 2.4). In dialect Koster1996
-//     the limit is 30 days in place of 24 hours. If the answer then has neither, the time is 7
-//     days (draft of 1996, 3.4).
+//   - 2xx: after the max-age of Cache-Control. Without a max-age, at the time in the Expires
+//     field. In both cases after at least 5 minutes and at most 24 hours. If the answer has
+//     neither, after 24 hours (RFC 9309, 2.4). In dialect Koster1996 the maximum is 30 days, and
+//     an answer that has neither expires after 7 days (draft of 1996, 3.4).
 //   - Other answers for which Reachable is true: after 24 hours.
 //   - Unreachable: after 1 minute, doubled with each further failure in a row up to 1 hour, but
 //     never before Retry-After.
@@ -64,9 +63,8 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	if !ok {
 		return minKeep // a date that is not valid, such as "0", means expired (RFC 9111, 5.3)
 	}
-	// Expires is a time by the clock of the server. Date is what that clock showed when the
-	// answer was sent. So the lifetime is the difference of the two, even if that clock is
-	// wrong.
+	// Both Expires and Date are times by the clock of the server, and Date is when it sent the
+	// answer. So their difference is the lifetime, even if the server's clock is wrong.
 	from, ok := httpTime(s.Header.Date)
 	if !ok {
 		from = s.Fetched
@@ -74,9 +72,9 @@ func (s *Snapshot) lifetime(d Dialect) time.Duration {
 	return min(max(expires.Sub(from), minKeep), most)
 }
 
-// maxAge returns the lifetime that a Cache-Control field sets, and whether the field sets a
-// lifetime. no-store and no-cache count as zero. If there are several lifetimes, the shortest
-// counts. A lifetime that cannot be parsed counts as zero.
+// maxAge returns the lifetime that a Cache-Control field sets. It returns false if the field sets
+// none. no-store and no-cache count as zero. If there are several lifetimes, the shortest counts.
+// A lifetime that cannot be parsed counts as zero.
 func maxAge(field string) (age time.Duration, ok bool) {
 	for directive := range strings.SplitSeq(field, ",") {
 		name, arg, _ := strings.Cut(directive, "=")
@@ -91,7 +89,7 @@ func maxAge(field string) (age time.Duration, ok bool) {
 			case err == nil:
 				d = time.Duration(min(n, uint64(maxKoster/time.Second))) * time.Second
 			case countDigits(arg) == len(arg) && arg != "":
-				d = maxKoster // a number that is too large for 63 bits
+				d = maxKoster // the number is too large for 63 bits
 			default:
 				d = 0
 			}

@@ -2,15 +2,15 @@ package robots
 
 import "sort"
 
-// filter holds the hashes of two sequences of three octets that occur in a wildcard rule. A
-// target (path and query) without one of these sequences cannot match the rule.
+// filter holds the hashes of two sequences of three octets that occur in a wildcard rule. The rule
+// cannot match a target (path and query) that lacks one of these sequences.
 type filter struct{ a, b uint16 }
 
 // manyWilds is the smallest number of wildcard rules for which filters make matching faster.
 const manyWilds = 8
 
-// signature is the set of the three-octet sequences in a target, by hash. The hash 0
-// means no sequence, and is in every signature.
+// signature is the set of the hashes of all three-octet sequences in a target. The hash 0 stands
+// for no sequence, and is in every signature.
 type signature [64]uint64
 
 func gramHash(gram uint32) uint16 { return uint16(gram * 0x9E3779B1 >> 20) }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The filter of each of many wildcards has its two rarest sequences of octets.
+// The filter of each wildcard holds the two of its octet sequences that are rarest among all
+// wildcards.
 func TestFilters(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("User-agent: *\n")

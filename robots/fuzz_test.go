@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// addSeeds adds the vectors and the smaller hostile files to the corpus.
+// addSeeds calls add with the vectors and the smaller hostile files.
 func addSeeds(f *testing.F, add func(body []byte, target string, d Dialect)) {
 	seen := map[string]bool{}
 	for _, v := range readVectors(f) {
@@ -70,12 +70,12 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The package gives the verdicts of the model, with the same lines.
+// The package gives the same verdicts, with the same line numbers, as the model.
 func FuzzMatch(f *testing.F) {
 	addSeeds(f, func(body []byte, target string, d Dialect) { f.Add(body, target, uint8(d)) })
 	f.Fuzz(func(t *testing.T, body []byte, target string, dialect uint8) {
 		d := Dialect(dialect % 3)
-		// The model has no limits, byte order marks or absolute URLs.
+		// The model has no limits, byte order marks or absolute URLs, so such inputs are skipped.
 		if len(body) > maxLine || len(body)*len(target) > 100000 || len(body) > 0 && bytes.IndexByte([]byte("\xEF\xFE\xFF"), body[0]) >= 0 || bytes.Contains(body, []byte("://")) {
 			return
 		}
@@ -91,7 +91,7 @@ func FuzzMatch(f *testing.F) {
 			access, line := modelMatch(d, string(body), token, target)
 			v := g.Match(target)
 			if slices.ContainsFunc(file.entries, func(e entry) bool { return e.flags&joinedLine != 0 }) && v.Access == Disallow {
-				continue // the model does not search values for joined records, which can only disallow
+				continue // the model ignores joined records, which can only disallow
 			}
 			if v.Access != access || v.Rule.Line != line {
 				t.Fatalf("%v, %s, target %q: %v of line %d, the model says %v of line %d, in\n%q", d, token, target, v.Access, v.Rule.Line, access, line, body)
@@ -100,8 +100,8 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// Locate returns an error, or the URL of a file at the top of a site. For that URL it returns
-// the same URL.
+// Locate returns an error, or the URL of a /robots.txt at the top of a site. For this URL it
+// returns the same URL.
 func FuzzLocate(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "HTTP://user@EX.com:080/", "ftp://[::1]:21/x", "//x", "https://exämple.com.", "https://a%20b/", "https://a:b:c/", ""} {
 		f.Add(s)
@@ -127,7 +127,7 @@ func FuzzLocate(f *testing.F) {
 	})
 }
 
-// Target returns an error, or a path that is a part of the URL.
+// Target returns an error, or a path and query that is a part of the URL.
 func FuzzTarget(f *testing.F) {
 	for _, s := range []string{"https://example.com/a?b#c", "https://example.com?q", "//x/y", "/a", "x", "https://h;p", "/100%zz", ""} {
 		f.Add(s)
@@ -147,7 +147,7 @@ func FuzzTarget(f *testing.F) {
 	})
 }
 
-// The text of directives is parsed to the same directives, and merging is idempotent.
+// Parsing the result of String gives the same directives, and Merge is idempotent.
 func FuzzDirectives(f *testing.F) {
 	for _, s := range []string{"noindex, nofollow", "wren: noindex, lark: none", "unavailable_after: Wed, 25 Jun 2025 15:00:00 GMT, noai", "max-snippet:-1", ": , :", "2006-01-02"} {
 		f.Add(s, "wren")
@@ -158,7 +158,7 @@ func FuzzDirectives(f *testing.F) {
 				t.Fatalf("%q: %v", value, d)
 			}
 			if d.UnavailableAfter.Year() > 9999 || d.UnavailableAfter.Year() < 0 {
-				continue // has no text form
+				continue // this directive has no text form
 			}
 			if again := MetaDirectives("", "robots", d.String()); again.String() != d.String() {
 				t.Fatalf("%q: %q is read as %q", value, d, again)
@@ -167,7 +167,7 @@ func FuzzDirectives(f *testing.F) {
 	})
 }
 
-// Parsing preferences never panics, and their text is parsed to the same preferences.
+// Parsing preferences never panics. Parsing the text of preferences gives the same preferences.
 func FuzzPreferences(f *testing.F) {
 	for _, s := range []string{"train-ai=n, search=y", "a=(1 2);x", `a="\"", b=:YQ==:`, "/p search=yes", "a=?0", `a=%"%c3"`} {
 		f.Add(s)

@@ -26,7 +26,7 @@ func TestGoogleKeys(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a\nallowed: /a/b\nalow: /a/c\n", "wrenbot", "/a/b allow \n /a/c disallow")
 }
 
-// Nothing is decoded. Only the rule is changed: its hexadecimal digits become upper case, and
+// Escapes are not decoded. Only the rule is changed: its hexadecimal digits become upper case, and
 // its non-ASCII octets are escaped.
 func TestGoogleDoesNotDecode(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /%6a\nDisallow: /caf\xC3\xA9\nDisallow: /x%2A\nDisallow: /b c\nDisallow: /%aa\nDisallow: /caf\xE9\n", "wrenbot", `
@@ -44,19 +44,19 @@ func TestGoogleDoesNotDecode(t *testing.T) {
 /./caf%C3%A9 allow`)
 }
 
-// "*" and "$" of a URL are compared as they are.
+// "*" and "$" in a URL are not escaped before the comparison.
 func TestGoogleSpecialCharactersInURL(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a$$\nDisallow: /b$*\nDisallow: /c*$\n", "wrenbot",
 		"/a$ disallow \n /a allow \n /b$x disallow \n /b allow \n /cc disallow")
 	asks(t, Google, "User-agent: *\nDisallow: $\nDisallow: a\nDisallow: https://robots.test/b\n", "wrenbot", "/ allow \n /a allow \n /b allow")
 }
 
-// The length of a pattern is that of its escaped text, including "*" and "$".
+// The length of a pattern is the length of its escaped text, including "*" and "$".
 func TestGooglePriority(t *testing.T) {
 	asks(t, Google, "User-agent: *\nAllow: /a****\nDisallow: /abc\nDisallow: /ツ\nAllow: /%E3*abc\n", "wrenbot", "/abc allow \n /%E3%83%84abc disallow")
 }
 
-// Allow: /x/index.htm, with any text after it, also allows /x/.
+// An Allow of /x/index.htm, with any text after it, also allows /x/.
 func TestGoogleIndexHTML(t *testing.T) {
 	for _, name := range []string{"index.htm", "index.html", "index.html5"} {
 		asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /open/"+name+"\n", "wrenbot", "/open/ allow 3 \n /open/x disallow \n /open disallow")
@@ -66,12 +66,12 @@ func TestGoogleIndexHTML(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /open/index.html\n", "wrenbot", "/open/ disallow")
 }
 
-// The library has no exception for /robots.txt. The callers of the library make it.
+// The library disallows /robots.txt like any other path. Its callers make the exception.
 func TestGoogleRobotsFile(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /\n", "wrenbot", "/robots.txt disallow 2")
 }
 
-// The first 16,663 bytes of any line are kept.
+// The first 16,663 bytes of any line are used.
 func TestGoogleLineLimit(t *testing.T) {
 	pad := strings.Repeat("x", maxLine)
 	asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /a"+pad+"\n", "wrenbot", "/a"+pad+" allow \n /ax disallow")
@@ -79,7 +79,7 @@ func TestGoogleLineLimit(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /\nAllow: /a"+pad+"\n", "wrenbot", "/a"+kept+" allow \n /a"+kept[1:]+" disallow")
 }
 
-// A NUL ends the line, and the path of a URL.
+// A NUL ends a line, and also the path of a URL.
 func TestGoogleNUL(t *testing.T) {
 	asks(t, Google, "User-agent: *\nDisallow: /a\x00b\nDis\x00allow: /c\n", "wrenbot", "/ab disallow \n /c allow")
 	asks(t, Google, "User-agent: *\nDisallow: /a$\n", "wrenbot", "/a\x00b disallow")

@@ -2,16 +2,16 @@ package robots
 
 import "time"
 
-// Group holds the compiled rules and the delays of a robots.txt for one crawler: those of all
-// groups in the file that name the crawler, or of the "*" groups if no group names it. A Group
-// is immutable and safe for concurrent use. The zero Group gives the verdict Defer.
+// Group holds the compiled rules and the delays of a robots.txt for one crawler. They come from
+// all groups in the file that name the crawler, or from the "*" groups if no group names it. A
+// Group is immutable and safe for concurrent use. The zero Group gives the verdict Defer.
 type Group struct {
 	file *File
-	site string // scheme://authority/ of the file, "" if unknown; also set in groups without a file
+	site string // scheme://authority/ of the file; "" if unknown. Also set if no file decides
 	sel  selection
-	line int // number of the first User-agent line that selects the group; 0 without one
+	line int // number of the first User-agent line that selects the group; 0 if none exists
 
-	fixed *Verdict // the verdict for every target if no file decides; otherwise nil
+	fixed *Verdict // the verdict for every target, if no file decides; otherwise nil
 	rules ruleSet
 
 	delay    time.Duration
@@ -20,29 +20,29 @@ type Group struct {
 	hasGap   bool
 	windows  []Window
 	others   []int32  // indexes in file.entries of the Noindex, Content-Usage and Content-Signal lines of the group
-	licenses []string // the first License lines that concern the crawler; shared, must not be changed
+	licenses []string // values of the first License lines that concern the crawler; shared, must not be changed
 }
 
-// selection says which User-agent lines count for a crawler.
+// selection says which User-agent lines select a group for a crawler.
 type selection struct {
 	token   string
 	aliases []string
 	star    bool // use the "*" groups, because no group names the crawler
-	first   int  // Koster1996: the record (a group) that applies is entries[first:last]
+	first   int  // in dialect Koster1996: entries[first:last] is the record (group) that applies
 	last    int
 }
 
-// Group compiles the rules for the crawler whose product token is token. Aliases are further
-// names of the same crawler, for example an earlier name. The groups of all names are combined.
+// Group compiles the rules for the crawler whose product token is token. Aliases are further names
+// of the same crawler, for example an earlier name. The groups of all names are combined.
 //
-// A group applies if one of its User-agent lines names the crawler. The case of ASCII letters
-// does not matter. If several groups apply, they are combined. If no group applies, the groups
-// for "*" are used (RFC 9309, 2.2.1). A group that names the crawler, even a group without a
-// rule, replaces the "*" groups. The value in the file is cut at the first octet that a token
-// cannot have: "bot/1.2" names bot.
+// A group applies if one of its User-agent lines names the crawler. The case of ASCII letters does
+// not matter. If several groups apply, they are combined. If no group applies, the groups for "*"
+// are used (RFC 9309, 2.2.1). A group that names the crawler replaces the "*" groups, even if it
+// has no rule. The value in the file is cut at the first octet that a token cannot have: "bot/1.2"
+// names bot.
 //
-// In dialect Koster1996 only the first record that names the crawler applies. There, the name
-// in the file may be a part of the crawler's name, or the other way round.
+// In dialect Koster1996 only the first record that names the crawler applies. There, the name in
+// the file may be a part of the crawler's name, or the crawler's name a part of it.
 //
 // If Dialect.CheckToken refuses token, no group names the crawler. For the zero File, which was
 // not parsed, Group returns the zero Group.
@@ -56,7 +56,7 @@ func (f *File) Group(token string, aliases ...string) *Group {
 	} else {
 		g.sel.star = !f.names(&g.sel)
 	}
-	for i := range f.entries { // records before the first group belong to every group
+	for i := range f.entries { // records before the first group apply to every crawler
 		if k := f.entries[i].kind; k == agentLine {
 			break
 		} else if k == noindexLine || k == usageLine || k == signalLine {
@@ -127,11 +127,10 @@ func (f *File) selects(sel *selection, e *entry) bool {
 	return false
 }
 
-// walk calls visit for each line that concerns the crawler, in file order: the User-agent lines
-// of its groups, their rules, and their other records. User-agent lines in a row begin one
-// group. Only a rule ends such a row; a blank line, a comment or another record does not (RFC
-// 9309, 2.1, 2.2.4). A record that is not a rule applies to the crawlers that the group has
-// named before it.
+// walk calls visit for each line that concerns the crawler, in file order: the User-agent lines of
+// its groups, their rules, and their other records. User-agent lines in a row begin one group.
+// Only a rule ends such a row; a blank line, a comment or another record does not (RFC 9309, 2.1,
+// 2.2.4). A record that is not a rule applies to the crawlers that its group has named so far.
 func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 	if f.dialect == Koster1996 {
 		for i := sel.first; i < sel.last; i++ {
@@ -139,10 +138,9 @@ func (f *File) walk(sel *selection, visit func(e *entry, i int)) {
 		}
 		return
 	}
-	// Two facts about the current group are needed: whether it names the crawler, and whether
-	// it has a rule. The first two variables say this without regard to the joined records (see
-	// joined.go). The last two take the joined records into account. Joined records can only
-	// add rules.
+	// For the current group, in and also say that it names the crawler, and ruled and done say
+	// that it has a rule. in and ruled ignore joined records (see joined.go). also and done
+	// include them. Joined records can only add rules.
 	in, ruled := false, false
 	also, done := false, false
 	for i := range f.entries {

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// Any input is a robots.txt. On these inputs other parsers need seconds or gigabytes, recurse
-// without end, or panic. The tests bound the numbers of compiled rules and of allocations, not
-// the time.
+// Hostile files are inputs on which other parsers need seconds or gigabytes, recurse without end,
+// or panic. The tests bound the numbers of compiled rules and of allocations, not the time.
 
-// fill repeats s up to the size of the largest file.
+// fill repeats s until the text has the size of the largest file that is read.
 func fill(s string) string { return strings.Repeat(s, MaxBytes/len(s)) }
 
 func hostileFiles() map[string]string {
@@ -70,8 +69,8 @@ func hostileFiles() map[string]string {
 	}
 }
 
-// Parse, Group, Match and Problems never panic. The memory they need is at most a small
-// multiple of the size of the file.
+// Parse, Group, Match and Problems never panic. They need at most a small multiple of the size of
+// the file as memory.
 func TestHostileFiles(t *testing.T) {
 	targets := []string{
 		"/", "/a", "/?" + strings.Repeat("%3A", 1000), "/" + strings.Repeat("a", 8000) + "b", strings.Repeat("/..", 3000), strings.Repeat("/%2e%2E", 1000),
@@ -85,7 +84,7 @@ func TestHostileFiles(t *testing.T) {
 			f := Parse(b, d)
 			g := f.Group("wren", "lark")
 			runtime.ReadMemStats(&after)
-			// Eight octets of "allow:/\n" need about 200 octets of tables.
+			// The eight octets of "allow:/\n" need about 200 octets of tables.
 			if spent := after.TotalAlloc - before.TotalAlloc; spent > 50*MaxBytes {
 				t.Errorf("%s, %v: %d bytes allocated for %d", name, d, spent, len(body))
 			}
@@ -116,7 +115,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A rule that is repeated a hundred thousand times is compiled once.
+// A rule that a file repeats a hundred thousand times is compiled once.
 func TestHostileDuplicates(t *testing.T) {
 	g := Parse([]byte("User-agent: *\n"+fill("Allow: /a\nDisallow: /a\n")), RFC9309).Group("wren")
 	if n := len(g.rules.literals); n != 2 {
@@ -127,8 +126,8 @@ func TestHostileDuplicates(t *testing.T) {
 	}
 }
 
-// Several stars in a row are one star. So the segments between stars bound the work of a match:
-// each segment is searched for once, from the end of the previous segment.
+// Several stars in a row are one star. So the number of segments between stars bounds the work of
+// a match: each segment is searched for once, from the end of the previous segment.
 func TestHostileStars(t *testing.T) {
 	for _, c := range []struct {
 		pattern  string
@@ -158,7 +157,7 @@ func TestHostileStars(t *testing.T) {
 	}
 }
 
-// A match does not allocate, for any rules, whether or not the target is in normal form.
+// A match does not allocate, for any rules, and for targets in normal form or not.
 func TestMatchDoesNotAllocate(t *testing.T) {
 	bodies := map[string]string{}
 	for _, c := range benchCases(t) {
@@ -175,8 +174,8 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 			}
 		}
 	}
-	// A normal form that does not fit on the stack needs one allocation, and a second
-	// form of the query needs another.
+	// A normal form that does not fit on the stack needs one allocation. The second form of a
+	// query needs another one.
 	long := "/" + strings.Repeat("%41", 5000) + "?" + strings.Repeat("%3A", 100)
 	g := Parse([]byte(closedA), RFC9309).Group("wrenbot")
 	if n := testing.AllocsPerRun(10, func() { g.Match(long) }); n > 2 {
@@ -184,8 +183,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// The rules of other crawlers cost nothing: they increase neither the number of allocations nor
-// the size of a group.
+// The rules of other crawlers increase neither the number of allocations nor the size of a group.
 func TestOtherCrawlersCostNothing(t *testing.T) {
 	file := func(others int) []byte {
 		var b strings.Builder

@@ -8,8 +8,9 @@ import (
 	"unicode/utf16"
 )
 
-// These rules go beyond RFC 9309, or decide cases in which it leaves a choice. The
-// principle is that an unclear line blocks more, never less.
+// The tests in this file are about rules that go beyond RFC 9309, or that decide cases in which it
+// leaves a choice. They are marked with the word House. The principle is that an unclear line
+// blocks more, never less.
 
 // House: a misspelt key counts for User-agent and Disallow, never for Allow.
 func TestHouseMisspeltKeys(t *testing.T) {
@@ -93,8 +94,8 @@ func TestHouseNUL(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\x00\x00\nDisallow: /a\n", "wrenbot", "/a disallow")
 }
 
-// House: if a line is longer than maxLine, its beginning counts only if it is a Disallow, which
-// then blocks more than was written. Any other line is ignored.
+// House: if a line is longer than maxLine, its beginning counts only if it is a Disallow: it then
+// blocks more than the owner wrote. Any other line is ignored.
 func TestHouseLineLimit(t *testing.T) {
 	line := func(key, path string, n int) string {
 		return key + path + strings.Repeat("x", n-len(key)-len(path))
@@ -104,14 +105,15 @@ func TestHouseLineLimit(t *testing.T) {
 		long+" disallow \n /b disallow \n /a allow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", maxLine)+"\n", "wrenbot", long+" allow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\n"+line("Allow: ", "/a", maxLine+1)+"\n", "wrenbot", long+" disallow")
-	// A name that is cut names no crawler, but begins a group.
+	// A User-agent line with a cut name names no crawler, but begins a group.
 	name := strings.Repeat("x", maxLine)
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /a\nUser-agent: "+name+"\nAllow: /a/b\n", "wrenbot", "/a/b disallow")
 	// A cut in a comment does not matter.
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\nAllow: /a # "+name+"\n", "wrenbot", "/a allow")
 }
 
-// House: the same is true for a line that the size limit of the file cuts, at any position.
+// House: a line that is cut because the file is too long is treated like a line that is too long,
+// at any position of the cut.
 func TestHouseFileLimitInALine(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"Disallow: /private/x", "/p disallow"},
@@ -155,9 +157,8 @@ func TestHouseImpossibleOctets(t *testing.T) {
 }
 
 // House: for a Disallow rule the escaped and the plain form of a reserved octet in a query are
-// equal, as in the table of RFC 9309, 2.2.2 (/foo/bar?baz=http%3A%2F%2Ffoo.bar), although the
-// text of the RFC distinguishes them. For an Allow rule the two forms are different, and in the
-// path they are, too.
+// equal, as in the table of RFC 9309, 2.2.2 (/foo/bar?baz=http%3A%2F%2Ffoo.bar), although the text
+// of the RFC distinguishes them. For an Allow rule, and in a path, the two forms are different.
 func TestHousePoliteUnion(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a?u=http://b\nDisallow: /c?u=http%3A%2F%2Fd\nDisallow: /*&sort=\n", "wrenbot", `
 /a?u=http://b            disallow 2
@@ -184,8 +185,8 @@ func TestHouseDotSegments(t *testing.T) {
 /a?/../secret        allow
 /.git/config         disallow
 /a/.                 allow`)
-	// Dot segments are also removed from a Disallow, but not from an Allow. The Allow then
-	// matches nothing.
+	// Dot segments are also removed from a Disallow, but not from an Allow. An Allow with dot
+	// segments matches no URL.
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../b\nDisallow: /../\nDisallow: /.\n", "wrenbot",
 		"/b disallow \n /a allow \n / allow \n /.x disallow")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /b\nAllow: /a/../b/c\n", "wrenbot", "/b/c disallow")
@@ -193,7 +194,7 @@ func TestHouseDotSegments(t *testing.T) {
 
 // House: dot segments after a wildcard or in a query are kept, because the segment before them
 // is unknown.
-func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
+func TestHouseDotSegmentsAfterAWildcard(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a/../c*/../d\nDisallow: /e?/../f\nDisallow: /g*/./h\n", "wrenbot", `
 /c?/../d     disallow
 /c/x/../d    allow
@@ -206,8 +207,8 @@ func TestHouseDotSegmentsBehindAWildcard(t *testing.T) {
 /g/h         allow`)
 }
 
-// House: the last unit of a UTF-16 file counts. It may be a character, the second half of a
-// pair, or the first half of an incomplete pair.
+// House: the last code unit of a UTF-16 file counts. It may be a character, the second half of a
+// surrogate pair, or the first half of an incomplete pair.
 func TestHouseUTF16LastUnit(t *testing.T) {
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
 		encode := func(s string, more ...uint16) string {
@@ -259,14 +260,14 @@ func TestHouseAliases(t *testing.T) {
 	}
 }
 
-// House: an Allow that is ignored ends a list of User-agent lines, too, and so does an empty
+// House: an Allow that is ignored still ends a list of User-agent lines, and so does an empty
 // rule.
 func TestHouseAnyRuleEndsAgentList(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nAllow: x\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow:\nUser-agent: larkbot\nDisallow: /\n", "wrenbot", "/a allow")
 }
 
-// The body may be changed after Parse returned.
+// The caller may change the body after Parse has returned.
 func TestBodyIsCopied(t *testing.T) {
 	body := []byte("User-agent: *\nDisallow: /a\n")
 	f := Parse(body, RFC9309)
@@ -276,7 +277,7 @@ func TestBodyIsCopied(t *testing.T) {
 	}
 }
 
-// A group knows its lines in the file.
+// Group.Names and Group.Line return the lines of the file that select the group.
 func TestGroupNamesAndLine(t *testing.T) {
 	f := Parse([]byte("User-agent: larkbot\nUser-agent: WrenBot/1.0\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\nUser-agent: *\nDisallow:\n"), RFC9309)
 	for _, c := range []struct {

@@ -2,14 +2,14 @@ package robots
 
 import "strings"
 
-// If an editor or a transfer has removed line ends, a value contains further records:
-// "User-agent: * Disallow: /". RFC 9309 does not describe such lines, and read literally they
-// allow the whole site. So a Disallow inside the value of another record counts for the
-// crawlers that are named before it. Joined records only add rules. A crawler that only a
-// joined record names still uses the "*" groups, and an Allow in a joined record is ignored.
-// The value of a rule is not searched, since a path may contain anything.
+// A joined record is a record in the value of another one: "User-agent: * Disallow: /". An editor
+// or a transfer has removed the line ends. RFC 9309 does not describe such lines, and read
+// literally they allow the whole site. So a Disallow inside the value of another record counts for
+// the crawlers that are named before it. Joined records only add rules. A crawler that only a
+// joined record names still uses the "*" groups, and an Allow in a joined record is ignored. The
+// value of a rule is not searched, because a path may contain anything.
 
-// joinedKeys are the keys that are searched for inside a value. "disallow" must come before
+// joinedKeys are the keys that findJoined searches for inside a value. "disallow" must come before
 // "allow", because it ends with "allow".
 var joinedKeys = [...]struct {
 	name string
@@ -19,9 +19,9 @@ var joinedKeys = [...]struct {
 	{"crawl-delay", delayLine}, {"sitemap", sitemapLine},
 }
 
-// findJoined finds the first of joinedKeys, with its colon, in text[from:end]. It returns the
-// offsets at which the key and its value begin. If there is no such key, it returns end, end
-// and unknownLine.
+// findJoined finds the first of joinedKeys, followed by a colon, in text[from:end]. It returns the
+// offsets of the key and of its value. If there is no such key, it returns end, end and
+// unknownLine.
 func findJoined(text string, from, end int) (key, value int, k kind) {
 	for i := from; i < end; {
 		n := strings.IndexByte(text[i:end], ':')
@@ -39,7 +39,7 @@ func findJoined(text string, from, end int) (key, value int, k kind) {
 	return end, end, unknownLine
 }
 
-// addJoined finds the records in the value of the last entry of f.entries, and adds them to
+// addJoined finds the joined records in the value of the last entry of f.entries, and adds them to
 // f.entries.
 func (f *File) addJoined() {
 	e := f.entries[len(f.entries)-1]
@@ -53,7 +53,7 @@ func (f *File) addJoined() {
 	if cut == 0 && key > int(e.start) && isSpace(f.text[key-1]) {
 		f.entries[len(f.entries)-1].end = head.end
 	} else if e.kind == agentLine {
-		f.entries = append(f.entries, head) // so the line has two names: the whole value, and the part before the first key
+		f.entries = append(f.entries, head) // now the line names two crawlers: the whole value, and the part before the first key
 	}
 	for k != unknownLine {
 		next, nextValue, nextKind := findJoined(f.text, value, int(e.end))
@@ -70,7 +70,8 @@ func (f *File) addJoined() {
 	}
 }
 
-// span returns the bounds of f.text[start:end] without the white space at both ends.
+// span narrows f.text[start:end] to the part without white space at both ends, and returns its
+// bounds.
 func (f *File) span(start, end int) (uint32, uint32) {
 	for start < end && isSpace(f.text[start]) {
 		start++

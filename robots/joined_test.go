@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// House: a Disallow in the value of another record counts. The file has lost its line ends, and
-// an unclear line blocks more.
+// House: a Disallow in the value of another record counts. Such a line has lost line ends, and an
+// unclear line blocks more.
 func TestHouseLinesJoined(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * Disallow: /", "wrenbot", "/ disallow 1 \n /a disallow 1 \n /robots.txt allow")
 	for _, file := range []string{
@@ -42,10 +42,10 @@ func TestHouseLinesJoinedOnlyAdd(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nUser-agent: * Disallow: /z\n", "wrenbot", "/x disallow \n /z allow")
 	// The list of User-agent lines continues.
 	asks(t, RFC9309, "User-agent: wrenbot Disallow: /x\nUser-agent: larkbot\nDisallow: /y\n", "wrenbot", "/x disallow \n /y disallow")
-	// A Disallow after the line applies to the names in the line, too. An Allow does not.
+	// After the line, a Disallow applies to the names in the line, too. An Allow does not.
 	asks(t, RFC9309, "User-agent: larkbot Disallow: /x User-agent: wrenbot\nDisallow: /y\nAllow: /y/z\nUser-agent: finchbot\nDisallow: /f\n", "wrenbot",
 		"/x allow \n /y/z disallow \n /f allow")
-	// After a new group begins, a Disallow no longer applies to the names in the line.
+	// When a new group begins, a Disallow no longer applies to the names in the line.
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nUser-agent: larkbot Disallow: /y\n", "wrenbot", "/x disallow \n /y allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /x\nSitemap: https://robots.test/ User-agent: a User-agent: larkbot Disallow: /y\nDisallow: /z", "wrenbot",
 		"/x disallow \n /y allow \n /z disallow")
@@ -61,8 +61,8 @@ func TestHouseNotJoined(t *testing.T) {
 	}
 }
 
-// In a line that a limit cuts, the names begin no group, and a cut name does not count. The
-// beginning of a cut Disallow counts.
+// In a line that is cut at a limit, the joined names begin no group, and a cut name does not
+// count. The part of a Disallow before the cut counts.
 func TestHouseLinesJoinedAndCut(t *testing.T) {
 	long := strings.Repeat(" Disallow: /x", maxLine/13+1)
 	asks(t, RFC9309, "User-agent: * Disallow: /a"+long, "wrenbot", "/a disallow 1 \n /b allow")

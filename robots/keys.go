@@ -5,7 +5,7 @@ type kind uint8
 
 const (
 	unknownLine kind = iota
-	blankLine        // only in dialect Koster1996, where a blank line ends a record
+	blankLine        // a blank line that ends a record; only in dialect Koster1996
 	agentLine
 	allowLine
 	disallowLine
@@ -46,18 +46,18 @@ func isDisallowTypo(key string) bool {
 	return false
 }
 
-// googleDisallow reports whether google/robotstxt reads key as Disallow. The library compares
-// the beginning of the key, and accepts five misspellings.
+// googleDisallow reports whether google/robotstxt reads key as Disallow. That library compares
+// only the beginning of the key, and accepts five misspellings.
 func googleDisallow(key string) bool {
 	return hasPrefixFold(key, "disallow") || hasPrefixFold(key, "dissallow") ||
 		hasPrefixFold(key, "dissalow") || hasPrefixFold(key, "disalow") ||
 		hasPrefixFold(key, "diasllow") || hasPrefixFold(key, "disallaw")
 }
 
-// keyKind returns the kind of line that key begins in dialect d. key must have no white space
-// at its ends. exact is false for an accepted misspelling.
+// keyKind returns the kind of a line that has the given key, in dialect d. key must have no white
+// space at its ends. exact is false if key is an accepted misspelling.
 func keyKind(key string, d Dialect) (k kind, exact bool) {
-	switch key { // the usual spellings, compared before the case of letters is folded
+	switch key { // compare the usual spellings first, because ignoring the case of letters takes longer
 	case "":
 		return unknownLine, false
 	case "User-agent", "User-Agent", "user-agent":

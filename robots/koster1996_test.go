@@ -2,12 +2,12 @@ package robots
 
 import "testing"
 
-// Dialect Koster1996 is the draft of November 1996, "A Method for Robots
-// Exclusion", and what "HTTP: The Definitive Guide" calls v1.0.
+// These tests quote the draft of November 1996, "A Method for Robots Exclusion". "HTTP: The
+// Definitive Guide" calls it v1.0. Dialect Koster1996 implements the draft.
 
-// "To evaluate if a URL is allowed, a robot must attempt to match the paths in
-// Allow and Disallow lines against the URL, in the order they occur in the
-// record. The first match found is used." (3.2.2)
+// "To evaluate if a URL is allowed, a robot must attempt to match the paths in Allow and Disallow
+// lines against the URL, in the order they occur in the record. The first match found is used."
+// (draft of 1996, 3.2.2)
 func TestKosterFirstMatch(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow: /tmp\nAllow: /tmp/ok.html\n", "wrenbot", "/tmp/ok.html disallow 2 \n /a allow")
 	asks(t, Koster1996, "User-agent: *\nAllow: /tmp/ok.html\nDisallow: /tmp\n", "wrenbot", "/tmp/ok.html allow 2 \n /tmp/no.html disallow 3")
@@ -15,8 +15,8 @@ func TestKosterFirstMatch(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow: /ab\nDisallow: /a\nDisallow: /abc\n", "wrenbot", "/abc disallow 2 \n /ac disallow 3")
 }
 
-// "If a %xx encoded octet is encountered it is unencoded prior to comparison,
-// unless it is the "/" character." (3.2.2, with its table)
+// "If a %xx encoded octet is encountered it is unencoded prior to comparison, unless it is the "/"
+// character." (draft of 1996, 3.2.2, with its table)
 func TestKosterTable(t *testing.T) {
 	for _, row := range []struct {
 		rule, path string
@@ -38,21 +38,21 @@ func TestKosterTable(t *testing.T) {
 	}
 }
 
-// There are no wildcards: "*" and "$" are characters of a path (3.3).
+// There are no wildcards: "*" and "$" are characters of a path (draft of 1996, 3.3).
 func TestKosterNoWildcards(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow: /a*b\nDisallow: /c$\n", "wrenbot",
 		"/axb allow \n /a*b disallow \n /c allow \n /c$d disallow")
 }
 
-// "The matching process compares every octet in the path portion of the URL"
-// (3.2.2): the query does not belong to it.
+// "The matching process compares every octet in the path portion of the URL" (draft of 1996,
+// 3.2.2): the query does not belong to it.
 func TestKosterPathOnly(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow: /a?b\nDisallow: /c\n", "wrenbot", "/a?b allow \n /c?d disallow")
 }
 
-// "The format logically consists of a non-empty set of records, separated by blank lines."
-// (3.2) A comment line separates nothing. Lines after a blank line that have no User-agent line
-// belong to no record.
+// "The format logically consists of a non-empty set of records, separated by blank lines." (draft
+// of 1996, 3.2) A comment line separates nothing. Lines after a blank line that have no User-agent
+// line belong to no record.
 func TestKosterRecords(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\n# no blank\nDisallow: /a\n \t\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
@@ -60,8 +60,8 @@ func TestKosterRecords(t *testing.T) {
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /a\nUser-agent: wrenbot\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
-// "* [...] is the default record for robots for which no explicit User-agent
-// line can be found in any of the records." (3.2.1)
+// "* [...] is the default record for robots for which no explicit User-agent line can be found in
+// any of the records." (draft of 1996, 3.2.1)
 func TestKosterDefaultRecord(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /b\n\nUser-agent: wrenbot\nDisallow: /a\n"
 	asks(t, Koster1996, file, "wrenbot", "/a disallow \n /b allow")
@@ -69,8 +69,8 @@ func TestKosterDefaultRecord(t *testing.T) {
 	asks(t, Koster1996, "User-agent: larkbot\nDisallow: /\n", "wrenbot", "/ allow")
 }
 
-// Only the first record with the name applies. A record may begin with several User-agent lines
-// (3.2.1).
+// Only the first record that names the crawler applies. A record may begin with several User-agent
+// lines (draft of 1996, 3.2.1).
 func TestKosterFirstRecord(t *testing.T) {
 	const file = "User-agent: heron\nUser-agent: wrenbot\nDisallow: /a\n\nUser-agent: wrenbot\nDisallow: /b\n"
 	asks(t, Koster1996, file, "wrenbot", "/a disallow \n /b allow")
@@ -78,7 +78,7 @@ func TestKosterFirstRecord(t *testing.T) {
 }
 
 // Names are compared as substrings, without regard to case. In the draft the value contains the
-// name of the robot. In the Guide the name of the robot contains the value.
+// name of the robot. In the Guide it is the other way round.
 func TestKosterNamesAreSubstrings(t *testing.T) {
 	for _, value := range []string{"WrenBot", "wrenbot/2.0", "the wrenbot robot", "wren"} {
 		asks(t, Koster1996, "User-agent: "+value+"\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a disallow \n /b allow")
@@ -86,7 +86,7 @@ func TestKosterNamesAreSubstrings(t *testing.T) {
 	asks(t, Koster1996, "User-agent:\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
-// An alias is another name of the robot in this dialect, too.
+// An alias also counts as a name of the robot in this dialect.
 func TestKosterAliases(t *testing.T) {
 	g := Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: oldbot\nDisallow: /a\n"), Koster1996).Group("wrenbot", "", "oldbot")
 	for target, want := range map[string]Access{"/a": Disallow, "/b": Allow} {
@@ -101,8 +101,8 @@ func TestKosterEmptyDisallow(t *testing.T) {
 	asks(t, Koster1996, "User-agent: *\nDisallow:\n", "wrenbot", "/ allow \n /a allow")
 }
 
-// "robots should be liberal in accepting files with different end-of-line
-// conventions, specifically CR and LF in addition to CRLF." (4.2)
+// "robots should be liberal in accepting files with different end-of-line conventions,
+// specifically CR and LF in addition to CRLF." (draft of 1996, 4.2)
 func TestKosterLineEnds(t *testing.T) {
 	for _, nl := range []string{"\n", "\r", "\r\n"} {
 		asks(t, Koster1996, "User-agent: *"+nl+"Disallow: /a"+nl+nl+"Disallow: /b"+nl, "wrenbot", "/a disallow \n /b allow")

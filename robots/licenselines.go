@@ -3,12 +3,12 @@ package robots
 // maxLicenses is the largest number of License lines in the Signals of an answer.
 const maxLicenses = 16
 
-// licensesFor returns the values of the License lines that concern a crawler: those of its own
-// groups, or those of the whole file if its own groups have none (RSL 1.0, section 4). A
-// License line before the first group belongs to the whole file. A License line after a group
-// and a blank line also belongs to the whole file. Site owners write Sitemap lines at that
-// place, too, so the line may be meant for every crawler, although by RFC 9309 a blank line
-// does not end a group. Any other License line in the group of another crawler is ignored.
+// licensesFor returns the values of the License lines that concern a crawler. These are the lines
+// of its own groups, or the lines for the whole file if its own groups have none (RSL 1.0, section
+// 4). Two kinds of lines are for the whole file: those before the first group, and those after a
+// group and a blank line. By RFC 9309 a blank line does not end a group, but site owners also
+// write Sitemap lines at that place, so such a line may be meant for every crawler. Any other
+// License line in the group of another crawler is ignored.
 func (f *File) licensesFor(sel *selection) []string {
 	var own, all []string
 	add := func(list *[]string, value string) {
@@ -22,11 +22,11 @@ func (f *File) licensesFor(sel *selection) []string {
 		}
 	}
 	grouped, ours, ruled := false, false, false
-	from, apart := uint32(0), false // the end of the last entry, and whether a blank line came after the group
+	from, apart := uint32(0), false // from is the end of the last entry; apart says that a blank line came after the group
 	for i := range f.entries {
 		e := &f.entries[i]
 		switch e.kind {
-		case blankLine: // only in dialect Koster1996: it ends a record
+		case blankLine: // in dialect Koster1996 a blank line ends a record
 			grouped, ours, ruled = false, false, false
 		case agentLine:
 			if ruled && e.flags&joinedLine == 0 {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A License line counts for the crawlers of its group. A License line in no group counts for
-// crawlers whose own group has none.
+// A License line applies to the crawlers of its group. A License line outside of any group applies
+// to crawlers whose own group has no License line.
 func TestLicenseLinesOfGroups(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"of the file", "License: /g\nUser-agent: *\nDisallow:", "/g"},
@@ -45,7 +45,7 @@ func TestLicenseLinesOfGroups(t *testing.T) {
 	}
 }
 
-// Statements about use before the first group concern all crawlers.
+// Statements about use before the first group apply to all crawlers.
 func TestStatementsBeforeTheFirstGroup(t *testing.T) {
 	for file, want := range map[string]string{
 		"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n":                                       "line 1: Content-Signal: ai-train=no",
@@ -68,7 +68,8 @@ func TestStatementsBeforeTheFirstGroup(t *testing.T) {
 	}
 }
 
-// For any number of License lines, each byte between them is read a constant number of times.
+// BenchmarkManyLicenseLines shows that each byte is read a constant number of times, for any
+// number of License lines.
 func BenchmarkManyLicenseLines(b *testing.B) {
 	file := []byte("User-agent: other\nDisallow: /\n" + strings.Repeat("License: /x\n", MaxBytes/12-10))
 	b.SetBytes(int64(len(file)))

@@ -6,16 +6,16 @@ const MaxLicensesRead = 8
 
 // A License is a license document that a robots.txt or a page names.
 type License struct {
-	URL    string // of the document; empty if it is part of a page
-	Terms  *RSL   // nil if the document was not read
-	Unread string // why the document was not read; empty if it was read. A document that was not read refuses every use
+	URL    string // URL of the document; empty if the document is part of a page
+	Terms  *RSL   // the parsed document; nil if it was not read
+	Unread string // why the document was not read; then it refuses every use. Empty if it was read
 }
 
 // Licenses are the license documents of a site.
 type Licenses []License
 
-// Signals returns the statements of all documents about the use of the page at url, an
-// absolute URL. Each statement names its document.
+// Signals returns the statements of all documents about the use of the page at url, an absolute
+// URL. Each Statement names the document that it comes from.
 func (l Licenses) Signals(url string) Signals {
 	var all Signals
 	for i := range l {

@@ -6,8 +6,8 @@ import "strings"
 // robots.txt names the same three). Nothing else ends a line.
 type lines struct {
 	text   string
-	pos    int // where the next line begins
-	lf, cr int // offsets of the next LF and CR at or after pos; len(text) if no more come
+	pos    int // offset at which the next line begins
+	lf, cr int // offsets of the next LF and CR at or after pos; len(text) if there are no more
 	number int // number of the line that next returned last, from 1
 	done   bool
 }
@@ -53,7 +53,7 @@ func (l *lines) next() (start, end int, ok bool) {
 // finder finds the next occurrence of an octet that is rare in a text.
 type finder struct {
 	c    byte
-	next int // offset of the first c at or after the start of the last call of cut
+	next int // offset of the first c at or after the start of the last search
 }
 
 // cut returns the index of the first c in text[start:end], or end if there is no c. start must

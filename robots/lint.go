@@ -11,9 +11,9 @@ import (
 
 // Problem is a mistake in a file, or a line that its owner may not have meant.
 type Problem struct {
-	Line    int    // from 1; 1 if the problem is about the whole file
-	Column  int    // in bytes, from 1; 1 if the problem is about the whole line
-	Code    string // stable, for example "misspelt-key"
+	Line    int    // number of the line, from 1; 1 if the problem concerns the whole file
+	Column  int    // position in the line in bytes, from 1; 1 if the problem concerns the whole line
+	Code    string // name of the kind of problem, for example "misspelt-key"; it never changes
 	Message string // what is wrong
 	Hint    string // how to correct it; may be empty
 }
@@ -92,21 +92,21 @@ type linter struct {
 	file *File
 	list []Problem
 
-	line  int // number of the current line
+	line  int // number of the current line, from 1
 	begin int // offset in the text at which the current line begins
 
-	agents int            // number of User-agent lines at the beginning of the current group
-	last   int            // number of the last of these User-agent lines
+	agents int            // number of User-agent lines so far in the current group
+	last   int            // number of the line that has the last User-agent of the group
 	ruled  bool           // a rule has come after these User-agent lines
 	early  bool           // rule-outside was reported
 	html   bool           // the file is an HTML page
-	seen   map[string]int // for each name of a crawler, number of the first line with it
-	named  map[string]int // for each name of a crawler, number of groups with it
+	seen   map[string]int // for each name of a crawler, the number of the first line with this name
+	named  map[string]int // for each name of a crawler, how many groups have this name
 	names  []string       // names of crawlers in the current group
 	rules  []int          // indexes in file.entries of the rules of the current group
 	ended  []lintGroup
 
-	licenses []string // the first MaxLicensesRead values of License lines, and one more
+	licenses []string // values of the License lines, up to the first one beyond MaxLicensesRead
 }
 
 // A lintGroup is a group that has more than one rule.
@@ -115,11 +115,11 @@ type lintGroup struct {
 	rules []int
 }
 
-// wholeLine is passed to report, in place of an offset, for a problem of a whole line.
+// wholeLine is passed to report instead of an offset, for a problem of a whole line.
 const wholeLine = -1
 
-// report adds a problem. at is the offset of the problem in the text of the file, or wholeLine
-// if the problem concerns the whole current line.
+// report adds a problem of the current line. The parameter at is the offset of the problem in the
+// text of the file, or wholeLine.
 func (l *linter) report(at int, code, message, hint string) {
 	if len(l.list) >= maxProblems {
 		return
@@ -146,8 +146,8 @@ func (l *linter) wholeFile() {
 	}
 }
 
-// lines checks all lines of the file. File.entries has an entry only for a line with a known
-// key.
+// lines checks all lines of the file, including those that have no entry in File.entries because
+// their key is not known.
 func (l *linter) lines() {
 	f, next := l.file, 0
 	for s := newLines(f.text); len(l.list) < maxProblems; {
@@ -248,8 +248,8 @@ func (l *linter) entry(i, end int) {
 	l.joined(i, end)
 }
 
-// joined reports the records that are inside the value of entry i. They are the entries after
-// entry i (see joined.go).
+// joined reports the joined records inside the value of entry i: the entries that follow entry i
+// (see joined.go).
 func (l *linter) joined(i, end int) {
 	f := l.file
 	e := &f.entries[i]

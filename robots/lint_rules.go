@@ -107,7 +107,7 @@ func (l *linter) wildcards(value string, at int) {
 	}
 }
 
-// endGroup ends the current group and keeps its rules for the method groups.
+// endGroup ends the current group. It keeps the rules of the group, which groups compares later.
 func (l *linter) endGroup() {
 	if l.agents > 0 && !l.ruled {
 		l.line = l.last
@@ -119,9 +119,9 @@ func (l *linter) endGroup() {
 	l.agents, l.ruled, l.rules, l.names = 0, false, nil, nil
 }
 
-// groups compares the rules within each group. If a name of the group has other groups, too,
-// the rules of all these groups are combined. A rule that is redundant in one group may then
-// have an effect.
+// groups looks for rules without effect. It compares the rules within each group. If a name of the
+// group has other groups, too, the rules of all these groups are combined, and a rule that is
+// redundant in one group may have an effect.
 func (l *linter) groups() {
 	for _, g := range l.ended {
 		alone := true
@@ -143,9 +143,9 @@ func (l *linter) compare(rules []int, alone bool) {
 		e := &f.entries[i]
 		n := len(b.patterns)
 		b.addRFC(f, f.value(e), e.kind == allowLine, e.flags, i)
-		b.patterns = b.patterns[:min(n+1, len(b.patterns))] // only the first pattern; addRFC may add patterns for other readings of the rule
+		b.patterns = b.patterns[:min(n+1, len(b.patterns))] // keep only the first pattern; addRFC may add patterns for other readings of the rule
 	}
-	earlier := map[string]pattern{} // by the text of the pattern and by Allow or Disallow
+	earlier := map[string]pattern{} // the earliest rule for each text and access (Allow or Disallow)
 	arena := string(b.arena)
 	for k := range b.patterns {
 		p := &b.patterns[k]
@@ -167,7 +167,7 @@ func (l *linter) compare(rules []int, alone bool) {
 		return
 	}
 	set := b.build(RFC9309)
-	// The wildcard rules are sorted by falling rank. Only the first Allow and the first
+	// The wildcard rules are sorted by falling rank. So only the first Allow and the first
 	// Disallow among them matter.
 	var first [2]*rank
 	for k := len(set.wilds) - 1; k >= 0; k-- {
@@ -193,12 +193,12 @@ func accessKey(text string, allow bool) string {
 	return "d" + text
 }
 
-// redundant reports literal i, a rule without wildcards, if the rule has no effect. There are
-// two such cases. In the first, an Allow with the same text overrules the rule. In the second,
-// the longest other literal that the rule begins with has the same access (both allow or both
-// disallow), and no wildcard rule of the opposite access outranks that other literal. opposite
-// is the highest rank of the wildcard rules of the opposite access, or nil if there are no such
-// rules.
+// redundant reports literal i, a rule without wildcards, if the rule has no effect. There are two
+// such cases. First, an Allow with the same text overrules the rule. Second, the longest other
+// literal that the rule begins with has the same access, and no wildcard rule of the opposite
+// access has a higher rank than that literal. The access says whether a rule allows or disallows.
+// The parameter opposite is the highest rank of the wildcard rules of the opposite access, or nil
+// if there are none.
 func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	f := l.file
 	lit := &set.literals[i]
@@ -220,8 +220,8 @@ func (l *linter) redundant(set *ruleSet, i int, opposite *rank) {
 	l.reportRule(e, "redundant", fmt.Sprintf("%s of line %d covers it already", quote(f.value(&f.entries[set.literals[up].rank.index()])), f.entries[set.literals[up].rank.index()].line), "remove it")
 }
 
-// reportRule reports a problem of a rule that is not on the current line. It is called after
-// all lines were checked.
+// reportRule reports a problem of the rule e after all lines were checked: e is not on the current
+// line.
 func (l *linter) reportRule(e *entry, code, message, hint string) {
 	l.line = int(e.line)
 	l.begin = strings.LastIndexAny(l.file.text[:e.start], "\r\n") + 1

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Each file of testdata/lint is a robots.txt, a line with "--", and the problems in the
-// robots.txt. Each problem is one line: line:column code.
+// Each file of testdata/lint contains a robots.txt, a line with "--", and the expected problems.
+// Each problem is one line: line:column code.
 func TestProblems(t *testing.T) {
 	names, err := filepath.Glob("testdata/lint/*.txt")
 	if err != nil || len(names) == 0 {
@@ -52,7 +52,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s is not reported", c.code)
 		}
 	}
-	// The files have every code in the documentation, and no other code.
+	// The files together have every code of the documentation, and no other code.
 	src, err := os.ReadFile("lint.go")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Groups of one name are combined. A hint about one group must be right for all.
+// Groups with the same name are combined. A hint about one group must be right for all of them.
 func TestLintLooksAtMergedGroups(t *testing.T) {
 	const file = "User-agent: a\nDisallow: /x\nDisallow: /x/y/z\nUser-agent: a\nAllow: /x/y\n"
 	for _, p := range Parse([]byte(file), RFC9309).Problems() {
@@ -125,7 +125,7 @@ Sitemap: https://robots.test/sitemap.xml
 	}
 }
 
-// A rule is not redundant if another rule can decide between it and the shorter rule.
+// A rule is not redundant if a third rule can decide between it and the shorter rule.
 func TestRedundantIsCautious(t *testing.T) {
 	for _, file := range []string{
 		"User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n",
@@ -147,7 +147,7 @@ func TestProblemsAreBounded(t *testing.T) {
 	}
 }
 
-// The hint for a name depends on the character after its token.
+// The hint for a bad name depends on the character after the token.
 func TestHintsOfNames(t *testing.T) {
 	for value, want := range map[string]string{
 		"MJ12bot":      "look up the product token in the crawler's documentation",
@@ -162,7 +162,7 @@ func TestHintsOfNames(t *testing.T) {
 	}
 }
 
-// distance counts octets that are inserted, removed, replaced or swapped.
+// distance counts octets that were inserted, deleted, replaced or swapped.
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

@@ -5,25 +5,26 @@ import (
 	"unsafe"
 )
 
-// stackTarget is the length of the longest target that is normalised in buffers
-// on the stack. The normal form is at most three times as long.
+// stackTarget is the length of the longest target that is normalised in buffers on the stack. The
+// buffers are three times as long, because the normal form may be.
 const stackTarget = 500
 
-// Match returns the verdict for a target: the path and query of a URL as they are sent in a
-// request, and as Target returns them. Match needs time linear in the length of the rules and
-// of target. It does not allocate unless target is unusually long and not in normal form.
+// Match returns the verdict for a target: the path and query of a URL in the form that a request
+// and Target have. Match needs time linear in the length of the rules and of target. It does not
+// allocate unless target is unusually long and not in normal form.
 //
 // In dialect RFC9309 the longest matching rule decides. If an Allow and a Disallow are equally
 // long, the Allow decides. A target that no rule matches is allowed. The target /robots.txt is
-// always allowed (RFC 9309, 2.2.2). "*" matches any octets, and a final "$" matches the end of
-// the target (2.2.3). Rule and target are compared in one normal form, see the package
-// documentation. A Disallow rule also matches if reserved octets of the query are escaped only
-// in the rule or only in the target, as in the table of RFC 9309.
+// always allowed (RFC 9309, 2.2.2). "*" matches any octets, and a final "$" matches the end of the
+// target (2.2.3). Rule and target are compared in one normal form: see the package documentation.
+// A Disallow rule also matches if reserved octets of the query are escaped only in the rule or
+// only in the target, as in the table of RFC 9309.
 //
 // In dialect Koster1996 the first matching rule decides, and only the path is matched (3.2.2).
 //
 // A target begins with a slash. Any other string, such as a whole URL or an empty string, is
-// disallowed with the reason NoTarget: use MatchURL for a URL. The zero Group defers.
+// disallowed with the reason NoTarget: use MatchURL for a URL. The zero Group gives the verdict
+// Defer.
 func (g *Group) Match(target string) Verdict {
 	if target == "" || target[0] != '/' {
 		return Verdict{Access: Disallow, Reason: NoTarget}
@@ -85,8 +86,8 @@ func (g *Group) matchFixed(target string) Verdict {
 	return *g.fixed
 }
 
-// matchRaw matches a target that may not be in the normal form of the dialect. buf has room for
-// the normal form.
+// matchRaw matches a target that may not be in the normal form of the dialect. It writes the
+// normal form to buf, and may use spare for a second form.
 func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 	switch g.rules.dialect {
 	case Google:
@@ -109,8 +110,8 @@ func (g *Group) matchRaw(target string, buf, spare []byte) Verdict {
 		return Verdict{Access: Allow, Reason: RobotsFile}
 	}
 	best := g.rules.match(view(buf), false)
-	// A Disallow rule may have octets unescaped that the query has escaped. So the Disallow
-	// rules are matched once more, with the reserved octets of the query unescaped.
+	// The query may have escaped octets that a Disallow rule has unescaped. So the Disallow rules
+	// are matched once more, with the reserved octets of the query unescaped.
 	if q := strings.IndexByte(view(buf), '?'); q >= 0 && strings.IndexByte(view(buf[q:]), '%') >= 0 {
 		if spare == nil {
 			spare = make([]byte, 0, len(buf))
@@ -186,12 +187,12 @@ func (s *ruleSet) matchLiteral(target string, disallow bool) (best rank) {
 	return best
 }
 
-// longest returns the index of the longest literal (a rule without wildcards) that target
-// begins with, or -1 if no literal matches.
+// longest returns the index of the longest literal (a rule without wildcards) that target begins
+// with, or -1 if none exists.
 //
 // Let last be the last literal that sorts at or before target. Every literal that target begins
-// with is a prefix of last. So the longest of them is found by following the up links from
-// last.
+// with is a prefix of last. So the up links, which lead from last to its prefixes, find the
+// longest one.
 func (s *ruleSet) longest(target string) int32 {
 	key := keyOf(target)
 	lo, hi := 0, len(s.keys)
@@ -211,8 +212,8 @@ func (s *ruleSet) longest(target string) int32 {
 	if strings.HasPrefix(target, l.text) {
 		return i
 	}
-	// Only the first n octets of this literal are equal to those of target. Follow its up links
-	// to the longest literal of at most n octets.
+	// Only the first n octets of this literal and of target are equal. Follow the up links to the
+	// longest prefix of at most n octets.
 	n := 0
 	for n < len(l.text) && l.text[n] == target[n] {
 		n++

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// quiet calls a function, which must not panic.
+// quiet calls f, and fails the test if f panics.
 func quiet(t *testing.T, name string, f func()) {
 	t.Helper()
 	defer func() {
@@ -19,8 +19,7 @@ func quiet(t *testing.T, name string, f func()) {
 	f()
 }
 
-// The zero values of this package can be asked anything: they permit nothing that was not
-// permitted, and none of their methods panics.
+// The methods of zero values permit nothing, and none of them panics.
 func TestZeroValuesCanBeAsked(t *testing.T) {
 	now := time.Now()
 	for name, f := range map[string]func(){
@@ -84,7 +83,7 @@ func TestZeroValuesCanBeAsked(t *testing.T) {
 	}
 }
 
-// bodies are files that no owner would write.
+// bodies are files that no site owner would write.
 var bodies = map[string][]byte{
 	"nil":          nil,
 	"NUL":          {0},
@@ -103,7 +102,8 @@ var bodies = map[string][]byte{
 	"entities":     []byte(`<!DOCTYPE a [<!ENTITY b "` + strings.Repeat("c", 1<<10) + `"><!ENTITY d "&b;&b;&b;">]><rsl>&d;</rsl>`),
 }
 
-// Any bytes, matched with any token and any target, give a verdict and no panic, in bounded time.
+// Any bytes, matched for any token with any target, give a verdict without a panic and in bounded
+// time.
 func TestFilesThatNoOwnerWrites(t *testing.T) {
 	targets := []string{"", "/", "x", "\x00", "/%", "/" + strings.Repeat("a", 1<<12), "*", "//", "/\xff", "?"}
 	tokens := []string{"", "*", "x", "\x00", strings.Repeat("x", 1<<12)}
@@ -145,8 +145,8 @@ func TestFilesThatNoOwnerWrites(t *testing.T) {
 	}
 }
 
-// Header fields, elements and URLs that are none are ignored or errors.
-func TestValuesThatAreNone(t *testing.T) {
+// Header fields, elements and URLs that are not valid are ignored, or give an error.
+func TestInvalidValues(t *testing.T) {
 	odd := []string{"", " ", "\x00", "\xff\xfe", ",,,;;;===", strings.Repeat("noindex,", 1<<12), "unavailable_after: ", "unavailable_after: 99999", "max-snippet: -99999999999999999999", strings.Repeat("x", 1<<16), "http://", "http://[", "//", "mailto:x"}
 	for _, v := range odd {
 		quiet(t, v[:min(len(v), 30)], func() {

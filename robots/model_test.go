@@ -8,18 +8,18 @@ import (
 )
 
 // The model is a second robots.txt matcher, written for clarity. It parses the file for each
-// match, tries every rule, and matches by filling a table. The package must give the same
-// verdicts and lines as the model.
+// match, tries every rule, and matches by filling a table. The package must give the same verdicts
+// and line numbers.
 
 type modelRule struct {
 	allow    bool
 	line     int
-	pattern  string // in normal form
+	pattern  string // the pattern in normal form
 	length   int
 	disallow string // a second normal form that counts for Disallow, or ""
 }
 
-// modelMatch returns the verdict for one agent, and the line that decides.
+// modelMatch returns the verdict for one agent, and the number of the line that decides.
 func modelMatch(d Dialect, file, agent, target string) (Access, int) {
 	path, loose := target, ""
 	switch d {
@@ -155,8 +155,7 @@ func modelRules(d Dialect, file, agent string) []modelRule {
 	return nil
 }
 
-// read sets the normal form of the value of a rule, and reports whether the rule
-// counts.
+// read sets pattern and disallow from the value of a rule, and reports whether the rule counts.
 func (r *modelRule) read(d Dialect, value string, clear bool) bool {
 	if value == "" {
 		return false
@@ -180,7 +179,7 @@ func (r *modelRule) read(d Dialect, value string, clear bool) bool {
 		return false
 	}
 	if !rooted {
-		value = "/" + value // the generator makes no absolute URLs
+		value = "/" + value // add a forgotten slash; the generator makes no absolute URLs
 	}
 	r.pattern = modelNormal(value, true)
 	r.length = len(r.pattern)
@@ -213,7 +212,7 @@ func modelHigh(s string) string {
 	return out
 }
 
-// modelNormal is the normal form of RFC 9309, octet by octet.
+// modelNormal returns the normal form of RFC 9309, computed octet by octet.
 func modelNormal(s string, pattern bool) string {
 	if pattern && strings.HasSuffix(s, "$") {
 		return modelOctets(s[:len(s)-1], "*") + "$"
@@ -224,8 +223,7 @@ func modelNormal(s string, pattern bool) string {
 	return modelOctets(s, "")
 }
 
-// modelOctets returns the normal form of a string, except that the octets of wild
-// are kept.
+// modelOctets returns the normal form of a string, but does not change the octets in wild.
 func modelOctets(s, wild string) string {
 	const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 	const plain = unreserved + ":/?#[]@!&'()+,;="
@@ -277,8 +275,8 @@ func modelDots(s string) string {
 	return path
 }
 
-// modelRuleDots removes dot segments from a Disallow, before its first wildcard or query. It
-// keeps the last segment.
+// modelRuleDots removes the dot segments of a Disallow that are before its first wildcard or
+// query. It keeps the last segment.
 func modelRuleDots(p string) string {
 	body := strings.TrimSuffix(p, "$")
 	end := len(body)
@@ -290,7 +288,7 @@ func modelRuleDots(p string) string {
 	if i < 0 {
 		return p
 	}
-	// The added segment "x" is not a dot segment, so the last segment is not resolved.
+	// Append the segment "x", so that the last segment of the rule is not resolved.
 	out := strings.TrimSuffix(modelDots(head[:i]+"/x"), "x")
 	if out = out + head[i+1:]; out == "/" && end == len(body) {
 		return p
@@ -325,8 +323,8 @@ func modelKoster(s string) string {
 	})
 }
 
-// modelTable matches a pattern with wildcards by filling a table: row[j] is true if the part of
-// the pattern so far matches the first j octets.
+// modelTable matches a pattern with wildcards by filling a table. row[j] is true if the pattern
+// read so far matches the first j octets of s.
 func modelTable(pattern, s string) bool {
 	row := make([]bool, len(s)+1)
 	row[0] = true

@@ -23,10 +23,10 @@ type class uint8
 
 const (
 	plain    class = 0
-	escaped  class = 1 << iota // not permitted in a URL
-	special                    // "%" and "$": depends on the octets after them
-	star                       // "*": depends on whether it is in a pattern
-	reserved                   // RFC 3986, 2.2
+	escaped  class = 1 << iota // the octet is not permitted in a URL, and is escaped
+	special                    // "%" and "$": the treatment depends on the octets that follow
+	star                       // "*": the treatment depends on whether it is in a pattern
+	reserved                   // reserved octets (RFC 3986, 2.2) stay as they are
 	unreserved
 )
 
@@ -49,8 +49,8 @@ var classes = func() (t [256]class) {
 	return t
 }()
 
-// isNormal reports whether s, a path and query, is already in normal form, as most URLs are. It
-// may return false for a URL that is in normal form.
+// isNormal reports whether s, a path and query, is already in normal form, as most URLs are. The
+// test is quick: it may also return false for an unusual URL that is in normal form.
 func isNormal(s string) bool {
 	return classesOf(s)&(escaped|special|star) == 0 && !strings.Contains(s, "/.")
 }
@@ -95,8 +95,8 @@ func escapeAt(s string, i int) (c byte, ok bool) {
 // is not escaped. Dot segments are not removed.
 func appendNormal(dst []byte, s string, pattern bool) []byte {
 	// An octet that is decoded right after a literal per cent sign could become part of a new
-	// escape. Such an octet stays escaped, so that normalising twice gives the same form. loose
-	// is the number of following octets for which that can happen.
+	// escape. Such an octet stays escaped, so that normalising twice gives the same form. loose is
+	// the number of octets to come for which this can happen.
 	loose := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -147,8 +147,8 @@ func hasDots(s string) bool {
 }
 
 // removeDots removes the dot segments of the path of s, in place (RFC 3986, 5.2.4). If whole is
-// false, s is a rule, whose last segment may be incomplete ("/." for "/.git"): removeDots then
-// leaves the last segment as it is.
+// false, s is a rule, whose last segment may be incomplete ("/." may stand for "/.git"). Then
+// removeDots does not change the last segment.
 func removeDots(s []byte, whole bool) []byte {
 	end := 0
 	for end < len(s) && s[end] != '?' {
@@ -156,7 +156,7 @@ func removeDots(s []byte, whole bool) []byte {
 	}
 	out := s[:0]
 	for i := 0; i < end; {
-		// s[i] is a slash, or the first octet of a path without one.
+		// s[i] is a slash, or the first octet of a path that does not begin with a slash.
 		j := i + 1
 		for j < end && s[j] != '/' {
 			j++
@@ -188,10 +188,10 @@ func removeDots(s []byte, whole bool) []byte {
 	return append(out, s[end:]...)
 }
 
-// appendLoose appends s, which is in normal form, to dst, and decodes the escaped reserved
-// octets of its query. changed reports whether it decoded any. The table of RFC 9309 escapes
-// ":" and "/" in a query, although the text of the RFC would not escape them. In this form a
-// query is the same with and without these escapes.
+// appendLoose appends s, which is in normal form, to dst, and decodes the escaped reserved octets
+// of its query. changed reports whether it decoded any. After this, queries that differ only in
+// these escapes are equal. The reason is the table of RFC 9309: it escapes ":" and "/" in a query,
+// although the text of the RFC would not escape them.
 func appendLoose(dst []byte, s string) (out []byte, changed bool) {
 	query := false
 	for i := 0; i < len(s); i++ {

@@ -63,7 +63,7 @@ func TestRemoveDots(t *testing.T) {
 }
 
 // The search for octets that must be changed reads eight octets at a time. It must find such an
-// octet at any position.
+// octet at any position in them.
 func TestEachOffsetOfTheScan(t *testing.T) {
 	for length := range 33 {
 		for at := range length {
@@ -74,7 +74,7 @@ func TestEachOffsetOfTheScan(t *testing.T) {
 					t.Errorf("%q at %d of %d is not seen", c, at, length)
 				}
 			}
-			// The same for a verdict. %62 is a "b".
+			// Test the same with a verdict: %62 is an escaped "b".
 			path := "/" + strings.Repeat("a", at)
 			asks(t, RFC9309, "User-agent: *\nDisallow: "+path+"b"+strings.Repeat("a", length-at)+"\n", "wrenbot",
 				path+"%62"+strings.Repeat("a", length-at)+" disallow \n "+path+"%63"+strings.Repeat("a", length-at)+" allow")

@@ -3,14 +3,14 @@ package robots
 import "strings"
 
 const (
-	// MaxBytes is the number of bytes of a file that are read: 500 KiB. This is the smallest
-	// limit that RFC 9309, 2.5, permits, and the limit in Google's documentation of robots.txt.
-	// The rest of a longer file is ignored.
+	// MaxBytes is the number of bytes of a file that are read: 500 KiB. RFC 9309, 2.5, permits no
+	// smaller limit, and Google's documentation of robots.txt has the same one. The rest of a
+	// longer file is ignored.
 	MaxBytes = 512000
 
-	// maxLine is the number of bytes of a line that are read. It is the limit of
-	// google/robotstxt. In dialect RFC9309 a longer line counts only if it is a Disallow. The
-	// cut path then blocks more than the full path would.
+	// maxLine is the number of bytes of a line that are read. google/robotstxt has the same limit.
+	// In dialect RFC9309 a longer line counts only if it is a Disallow: the cut path then blocks
+	// more than the full path would.
 	maxLine = 16663
 )
 
@@ -22,7 +22,7 @@ const (
 type File struct {
 	text    string
 	site    string  // scheme://authority/ of the file; "" if unknown
-	entries []entry // never nil in a file that was parsed
+	entries []entry // lines with a known key, in file order; nil only in a File that was not parsed
 	dialect Dialect
 	over    bool // the body was longer than MaxBytes
 	cut     bool // the last line continues beyond MaxBytes
@@ -56,9 +56,9 @@ func Parse(body []byte, d Dialect) *File {
 	return parse(body, "", d, false)
 }
 
-// ParseFor is like Parse for a file whose URL is known. robotsURL has the form that Locate
-// returns. Relative Sitemap lines are then resolved, and a rule that is written as an absolute
-// URL counts only for the site of that URL.
+// ParseFor is like Parse for a file whose URL is known. robotsURL must have the form that Locate
+// returns. Relative URLs in Sitemap lines are then resolved, and a rule with an absolute URL
+// counts only if it is a URL of this site.
 func ParseFor(robotsURL string, body []byte, d Dialect) *File {
 	return parse(body, robotsURL, d, false)
 }
@@ -81,14 +81,14 @@ func parse(body []byte, robotsURL string, d Dialect, cut bool) *File {
 }
 
 // decode returns the text of body without a byte order mark. RFC 9309 requires UTF-8 (2.3).
-// Dialect RFC9309 also reads UTF-16, with or without a byte order mark, because the owner's
-// rules would be lost otherwise.
+// Dialect RFC9309 also reads UTF-16, with or without a byte order mark, because the owner's rules
+// would otherwise be lost.
 func (f *File) decode(body []byte) string {
 	if unit, mark := utf16Of(body); unit != nil && f.dialect == RFC9309 {
 		f.utf16 = true
 		return decodeUTF16(body[mark:], unit)
 	}
-	// An incomplete UTF-8 byte order mark is skipped, too.
+	// A part of a UTF-8 byte order mark is also skipped.
 	const mark = "\xEF\xBB\xBF"
 	n := 0
 	for n < len(mark) && n < len(body) && body[n] == mark[n] {
@@ -104,8 +104,8 @@ type scanner struct {
 	nul, hash finder
 }
 
-// scan fills the table of lines, f.entries. Nearly every line with a known key has a colon, so
-// the table is usually allocated only once.
+// scan fills f.entries, the table of lines with a known key. Nearly every such line has a colon,
+// so the number of colons is a good size for the table.
 func (f *File) scan() {
 	f.entries = make([]entry, 0, min(strings.Count(f.text, ":"), len(f.text)/5)+1)
 	s := scanner{lines: newLines(f.text), file: f, nul: finder{0, -1}, hash: finder{'#', -1}}
@@ -145,8 +145,8 @@ func (s *scanner) read(e *entry, start, end int) bool {
 		e.kind = blankLine
 		return true
 	}
-	// A NUL ends the line, as in google/robotstxt, which keeps the line in a C string. If a
-	// comment begins before the cut, no part of the value was lost.
+	// A NUL ends the line, as in google/robotstxt, which keeps the line in a C string. The line is
+	// marked as cut, unless a comment begins before the NUL.
 	if i := s.nul.cut(text, start, end); i < end {
 		end = i
 		e.flags |= cutNUL

@@ -8,17 +8,17 @@ import (
 // builder collects the rules of a group, and compiles them.
 type builder struct {
 	patterns []pattern
-	arena    []byte // the texts of patterns that do not occur in the file as they are
-	spare    []byte // buffer for a value to which a slash was added, and for a path without dot segments
+	arena    []byte // texts of patterns that do not occur in the file in this form
+	spare    []byte // buffer for a value with an added slash, and for a path without dot segments
 	latin1   []byte
 }
 
-// pattern is a rule in normal form, without the final "$" that anchors it.
+// pattern is a rule in normal form. A final "$" that anchors the rule is left out.
 type pattern struct {
-	text       string // "" if the text is builder.arena[start:end]
+	text       string // text of the pattern; "" if it is builder.arena[start:end]
 	start, end int32
 	rank       rank
-	wild       bool // has a wildcard, or is anchored
+	wild       bool // the pattern has a wildcard or is anchored
 	anchored   bool
 }
 
@@ -30,9 +30,9 @@ func (b *builder) here() int32 { return int32(len(b.arena)) }
 func (b *builder) add(f *File, e *entry, index int) {
 	value, allow := f.value(e), e.kind == allowLine
 	if value == "" {
-		// An empty pattern has no effect. It has the lowest rank, and allows only what is also
-		// allowed without it (RFC 9309, 2.2.2; in the standard of 1994 an empty Disallow allows
-		// everything).
+		// An empty pattern has no effect: it would have the lowest rank and allow only URLs that
+		// no other rule matches (RFC 9309, 2.2.2). In the standard of 1994 an empty Disallow
+		// allows everything.
 		return
 	}
 	switch f.dialect {
@@ -67,11 +67,11 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 	}
 	p := b.patterns[i]
 	if p.text != "" {
-		return // the value is in normal form: it has no other reading
+		return // a value in normal form has no other reading
 	}
 	b.loosen(p)
 	if !utf8.ValidString(value) {
-		// Also read the rule as ISO 8859-1.
+		// Also read the rule as if the file were in ISO 8859-1.
 		b.latin1 = appendLatin1(b.latin1[:0], value)
 		j := len(b.patterns)
 		b.normal(view(b.latin1), false, index, true)
@@ -84,7 +84,7 @@ func (b *builder) addRFC(f *File, value string, allow bool, flags flag, index in
 // loosen adds a copy of p in which the reserved octets of the query are not escaped. It adds
 // nothing if the query of p has no escaped reserved octets.
 func (b *builder) loosen(p pattern) {
-	text := view(b.arena[p.start:p.end]) // appending to the arena does not change these bytes
+	text := view(b.arena[p.start:p.end]) // the view stays valid, because appending to the arena does not change these bytes
 	q := strings.IndexByte(text, '?')
 	if q < 0 || strings.IndexByte(text[q:], '%') < 0 {
 		return
@@ -98,8 +98,8 @@ func (b *builder) loosen(p pattern) {
 	b.patterns = append(b.patterns, p)
 }
 
-// normal adds the pattern of value in the normal form of RFC 9309. copied is true if value is
-// not a part of the text of the file: the text of the pattern is then copied to the arena.
+// normal adds the pattern of value in the normal form of RFC 9309. copied says that value is not a
+// part of the text of the file. Then the text of the pattern is copied to the arena.
 func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	p := pattern{}
 	body := value
@@ -125,10 +125,10 @@ func (b *builder) normal(value string, allow bool, index int, copied bool) {
 	b.patterns = append(b.patterns, p)
 }
 
-// resolve removes the dot segments of a Disallow pattern, since they are removed from every
-// URL. It does not change the part from the first wildcard or "?" on. It does not change the
-// last segment before that part, which may be incomplete. It does not change a pattern that
-// would then block the whole site.
+// resolve removes the dot segments of a Disallow pattern, because they are also removed from every
+// URL. It leaves three things unchanged: the part from the first wildcard or "?" on, the last
+// segment before this part, which may be incomplete, and a pattern that would otherwise block the
+// whole site.
 func (b *builder) resolve(p *pattern) {
 	text := view(b.arena[p.start:p.end])
 	head, rest := text, ""
@@ -147,10 +147,10 @@ func (b *builder) resolve(p *pattern) {
 	p.end = b.here()
 }
 
-// ownPath returns the path for a Disallow value that begins with neither "/" nor "*". A value
-// that is not an absolute URL is a path whose slash was forgotten. An absolute URL counts only
-// for its own site. If the site of the file is not known, an absolute URL counts, too. But the
-// URL of a whole site then does not count, because real files name other sites in that way.
+// ownPath returns the path for a Disallow value that begins with neither "/" nor "*". A value that
+// is not an absolute URL is taken as a path without its slash. An absolute URL counts if it is a
+// URL of the file's own site, or if the site of the file is not known. In the second case the URL
+// of a whole site does not count, because real files name other sites in that way.
 func (b *builder) ownPath(f *File, value string) (path string, ok bool) {
 	i := strings.Index(value, "://")
 	if i <= 0 || strings.ContainsAny(value[:i], "/?*") {
@@ -173,10 +173,10 @@ func afterScheme(u string) string {
 	return rest
 }
 
-// addGoogle adds a rule as google/robotstxt does.
+// addGoogle adds a rule in the form that google/robotstxt gives it.
 func (b *builder) addGoogle(value string, allow bool, index int) {
 	if value[0] != '/' && value[0] != '*' {
-		return // it cannot match: every path begins with a slash
+		return // the rule cannot match, because every path begins with a slash
 	}
 	p := pattern{start: b.here()}
 	b.arena = appendGoogle(b.arena, value)
@@ -201,8 +201,8 @@ func (b *builder) addGoogle(value string, allow bool, index int) {
 	}
 }
 
-// addKoster adds a rule by the draft of 1996. There are no wildcards, and only the order of the
-// lines counts.
+// addKoster adds a rule as the draft of 1996 reads it. There are no wildcards, and only the order
+// of the lines counts.
 func (b *builder) addKoster(value string, index int) {
 	p := pattern{start: b.here(), rank: newRank(0, false, index)}
 	if value[0] != '/' {

@@ -11,8 +11,8 @@ type preferenceList []preference
 
 // preference is one statement: it grants or refuses one use.
 type preference struct {
-	Use     string // in lower case: "train-ai", "search", "ai-input" ...
-	Granted bool   // y or yes; false for n or no
+	Use     string // the use in lower case, such as "train-ai", "search" or "ai-input"
+	Granted bool   // true for y or yes, false for n or no
 	Line    int    // number of the line in robots.txt; 0 for a header field
 }
 
@@ -24,12 +24,11 @@ func headerPreferences(values []string) preferenceList {
 	return p
 }
 
-// preferences returns the statements of the lines of kind k about the use of target, a path and
-// query. These are the Content-Usage lines (draft-ietf-aipref-attach) or the Content-Signal lines
-// of the group. A line may begin with a path pattern, which is matched as in Allow and Disallow.
-// A line without a pattern is about every target. The line with the longest matching pattern
-// decides, and lines with equally long patterns are combined. A line before the first group
-// belongs to each group.
+// preferences returns the statements of the group's lines of kind k about the use of target, a
+// path and query. The kind is Content-Usage (draft-ietf-aipref-attach) or Content-Signal. A line
+// may begin with a path pattern, which is matched as in Allow and Disallow. A line without a
+// pattern is about every target. The line with the longest matching pattern decides, and lines
+// with equally long patterns are combined. A line before the first group belongs to each group.
 func (g *Group) preferences(k kind, target string) preferenceList {
 	var best preferenceList
 	longest := -1
@@ -57,7 +56,7 @@ func (g *Group) preferences(k kind, target string) preferenceList {
 	return best
 }
 
-// cutPath splits value into its path pattern and its statements. Without a pattern, path is
+// cutPath splits value into its path pattern and its statements. If value has no pattern, path is
 // "/".
 func cutPath(value string) (path, list string) {
 	if !strings.HasPrefix(value, "/") {
@@ -98,8 +97,8 @@ func normalTarget(target string) string {
 	return string(b)
 }
 
-// parseUsage parses a dictionary of preferences, and reports whether it is valid. A label whose
-// value is neither the token y nor the token n states nothing.
+// parseUsage parses a dictionary of preferences, and reports whether it is valid. A label states
+// nothing if its value is neither the token y nor the token n.
 func parseUsage(list string, line int) (preferenceList, bool) {
 	type stated struct {
 		preference
@@ -133,9 +132,10 @@ func headerSignals(values []string) preferenceList {
 	return parseSignal(strings.Join(values, ","), 0)
 }
 
-// parseSignal parses "search=yes, ai-train=no" (contentsignals.org). Site owners also separate
-// statements by semicolons, put values in quotes, and write the "n" of Content-Usage. Quoted
-// values and "n" count only if they refuse. An item that cannot be parsed is ignored.
+// parseSignal parses a value such as "search=yes, ai-train=no" (contentsignals.org). Site owners
+// also separate statements by semicolons, put values in quotes, and write the "n" of
+// Content-Usage. Quoted values and "n" count only if they refuse. An item that cannot be parsed is
+// ignored.
 func parseSignal(list string, line int) preferenceList {
 	var p preferenceList
 	for item := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ';' }) {

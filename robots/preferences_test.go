@@ -6,8 +6,8 @@ import (
 )
 
 // stated returns whether a use is granted, and whether any statement is about the use. If there
-// are several statements, the most restrictive counts. "ai-train" (Content-Signal) and
-// "train-ai" (Content-Usage) are the same use.
+// are several statements, the most restrictive counts. The labels "ai-train" (Content-Signal) and
+// "train-ai" (Content-Usage) stand for the same use.
 func (p preferenceList) stated(use string) (granted, stated bool) {
 	granted = true
 	for _, s := range p {
@@ -47,7 +47,7 @@ func sameUse(a, b string) bool {
 	return equalFold(canonical(a), canonical(b))
 }
 
-// statements returns the statements of all lines about the use of target.
+// statements returns the statements of all lines of the group about the use of target.
 func (g *Group) statements(target string) preferenceList {
 	return append(g.preferences(usageLine, target), g.preferences(signalLine, target)...)
 }
@@ -102,7 +102,7 @@ Content-Signal: /q search=no
 		{"/", "x", false, false},
 		{"/", "other", false, false},
 		{"/p", "bots", true, true},
-		{"/p", "search", true, true}, // the later key of a dictionary replaces the earlier
+		{"/p", "search", true, true}, // the later of two equal keys of a dictionary counts
 		{"/p", "other", false, false},
 		{"/q", "search", false, true},
 	} {
@@ -113,7 +113,7 @@ Content-Signal: /q search=no
 	}
 }
 
-// Preferences never change access, and never end a list of User-agent lines.
+// Preferences never change the access, and never end a list of User-agent lines.
 func TestPreferencesAreNoRules(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nContent-Usage: train-ai=n\nContent-Signal: search=no\nUser-agent: larkbot\nDisallow: /a\n", "wrenbot", "/a disallow \n /b allow")
 }
@@ -141,7 +141,7 @@ func TestHeaderPreferences(t *testing.T) {
 	}
 }
 
-// Dictionaries of RFC 9651, 3.2 and 4.2.2.
+// parseDictionary accepts the dictionaries of RFC 9651, 3.2 and 4.2.2.
 func TestDictionary(t *testing.T) {
 	for _, ok := range []string{"", " ", "a", "a=1", "a=-1.5", "a=b", "a=*b/c:d", `a="x\"\\y"`, "a=:YWJj:", "a=?1", "a=@1659578233", `a=%"f%c3%bc"`,
 		`a="~ !"`, `a=%"~ !"`, `a=%"%41"`, "a=123456789012345", "a=123456789012.1", "a=1.123", "a=0.0", "a=-0", "a=?0", "a=:+/=09azAZ:", "a=::", `a=""`, `a=%""`,

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The generators make files and targets from few parts, so that rules often match.
+// pieces joins random parts of a short list, so that the rules of a file often match.
 func pieces(list ...string) *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.SampledFrom(list), 0, 8), func(p []string) string { return strings.Join(p, "") })
 }
@@ -24,7 +24,7 @@ func genPattern() *rapid.Generator[string] {
 		p := genPath().Draw(t, "pattern")
 		switch rapid.IntRange(0, 9).Draw(t, "shape") {
 		case 0:
-			p = strings.TrimLeft(p, "/:") // without "/" and ":" at its beginning, so that it is not an absolute URL
+			p = strings.TrimLeft(p, "/:") // without "/" and ":" at its start, so that it is not an absolute URL
 		case 1, 2:
 			p = strings.Replace(p, "a", "*", 1)
 		case 3:
@@ -82,7 +82,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// The same comparison with many rules, for which filters are used.
+// The package agrees with the model for files with many rules, for which it uses filters.
 func TestModelManyRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		file := "User-agent: *\n"
@@ -101,8 +101,7 @@ func TestModelManyRules(t *testing.T) {
 	})
 }
 
-// The normal form is stable: normalising a normal form changes nothing. isNormal returns true
-// only for a normal form.
+// Normalising a normal form changes nothing. isNormal returns true only for a normal form.
 func TestNormalFormIsStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := genPath().Draw(t, "s")
@@ -137,7 +136,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-// A further Disallow never allows a target, and a further Allow never disallows one.
+// Adding a Disallow never allows a target, and adding an Allow never disallows one.
 func TestMoreRulesAreMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rules := ""

@@ -5,9 +5,9 @@ import "strings"
 // maxSitemaps is the largest number of values that Sitemaps returns.
 const maxSitemaps = 10000
 
-// Sitemaps returns the values of the Sitemap lines, in file order, without repetitions, at most
-// 10,000. Sitemap lines belong to no group (Google's documentation of robots.txt) and may name
-// other hosts. A relative value is resolved if the file was parsed with ParseFor, and is
+// Sitemaps returns the values of the Sitemap lines, in file order and without repetitions, at most
+// 10,000. Sitemap lines belong to no group (Google's documentation of robots.txt) and may have
+// URLs of other hosts. A relative value is resolved if the file was parsed with ParseFor, and is
 // otherwise returned as it is.
 func (f *File) Sitemaps() []string {
 	values := f.values(sitemapLine, maxSitemaps)
@@ -29,19 +29,19 @@ func (f *File) Sitemaps() []string {
 	return values
 }
 
-// hosts returns the values of the Host lines: the preferred name of a site with several
-// mirrors. Host lines are not part of RFC 9309.
+// hosts returns the values of the Host lines. Such a line names the preferred host of a site with
+// several mirrors. Host lines are not part of RFC 9309.
 func (f *File) hosts() []string { return f.values(hostLine, maxSitemaps) }
 
-// licenses returns the values of the License lines (RSL 1.0) of all groups. Group.Signals
-// returns only those that concern one crawler.
+// licenses returns the values of the License lines (RSL 1.0) of all groups. Group.Signals returns
+// only the values that concern one crawler.
 func (f *File) licenses() []string { return f.values(licenseLine, maxSitemaps) }
 
-// cleanParam is a Clean-param line: query parameters that do not change the
-// content of a page.
+// cleanParam is a Clean-param line. It lists query parameters that do not change the content of a
+// page.
 type cleanParam struct {
 	Params []string
-	Path   string // the beginning of the paths to which the line applies; "/" by default
+	Path   string // beginning of the paths to which the line applies; "/" by default
 }
 
 // cleanParams returns the Clean-param lines, for example "ref&sid /forum/". Clean-param lines
@@ -66,8 +66,8 @@ func (f *File) cleanParams() []cleanParam {
 	return list
 }
 
-// noindex returns the values of the group's Noindex lines: patterns of paths that the owner
-// does not want in an index. Noindex lines do not change a verdict.
+// noindex returns the values of the group's Noindex lines. They are patterns of paths that the
+// owner does not want in an index. Noindex lines do not change a verdict.
 func (g *Group) noindex() []string {
 	var list []string
 	for _, i := range g.others {

@@ -42,22 +42,21 @@ Disallow: /b
 	asks(t, RFC9309, file, "finchbot", "/a allow \n /b disallow 7")
 }
 
-// "The last group may have no rules, which means it implicitly allows
-// everything." (2.1)
+// "The last group may have no rules, which means it implicitly allows everything." (RFC 9309, 2.1)
 func TestLastGroupWithoutRulesAllows(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\n\nUser-agent: wrenbot\n"
 	asks(t, RFC9309, file, "wrenbot", "/ allow \n /a allow")
 }
 
-// Blank lines have no meaning: "emptyline" may be between any two lines of a
-// group. (2.2)
+// Blank lines have no meaning: "emptyline" may be between any two lines of a group. (RFC 9309,
+// 2.2)
 func TestBlankLinesDoNotEndGroups(t *testing.T) {
 	const file = "User-agent: wrenbot\n\n\nUser-agent: larkbot\n\n\nDisallow: /a\n\nDisallow: /b\n"
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b disallow")
 	asks(t, RFC9309, file, "larkbot", "/a disallow \n /b disallow")
 }
 
-// "NL = %x0D / %x0A / %x0D.0A" (2.2). Nothing else ends a line.
+// "NL = %x0D / %x0A / %x0D.0A" (RFC 9309, 2.2). Nothing else ends a line.
 func TestLineEnds(t *testing.T) {
 	for _, nl := range []string{"\n", "\r", "\r\n"} {
 		file := strings.ReplaceAll("User-agent: *\nDisallow: /a\n\nDisallow: /b", "\n", nl)
@@ -70,14 +69,14 @@ func TestLineEnds(t *testing.T) {
 	}
 }
 
-// "WS = %x20 / %x09", around keys and values (2.2). Other ASCII white space at the ends of a
-// value is removed, too, as in google/robotstxt.
+// "WS = %x20 / %x09", around keys and values (RFC 9309, 2.2). Other ASCII white space at the ends
+// of a value is removed, too, as in google/robotstxt.
 func TestWhiteSpaceAroundKeysAndValues(t *testing.T) {
 	asks(t, RFC9309, " User-agent\t:  *  \n\tDisallow :\t/a\t\nDisallow: \v/b\f\n", "wrenbot",
 		"/a disallow \n /ab disallow \n /b disallow \n /c allow")
 }
 
-// Keys are case-insensitive (2.2: ABNF strings are).
+// Keys are case-insensitive (RFC 9309, 2.2: ABNF strings are).
 func TestKeysIgnoreCase(t *testing.T) {
 	asks(t, RFC9309, "uSER-aGENT: *\ndISALLOW: /a\naLLOW: /a/b\n", "wrenbot", "/a disallow \n /a/b allow")
 }
@@ -93,16 +92,16 @@ func TestByteOrderMark(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\n\xEF\xBB\xBFDisallow: /a\nDisallow: /b\n", "wrenbot", "/a allow \n /b disallow")
 }
 
-// "Crawlers MUST use case-insensitive matching to find the group that matches
-// the product token" (2.2.1). Only ASCII letters fold: the Kelvin sign is not a k.
+// "Crawlers MUST use case-insensitive matching to find the group that matches the product token"
+// (RFC 9309, 2.2.1). Only ASCII letters fold: the Kelvin sign is not a k.
 func TestTokenIgnoresASCIICaseOnly(t *testing.T) {
 	const file = "User-agent: KIWIbot\nDisallow: /\n"
 	asks(t, RFC9309, file, "kiwiBOT", "/ disallow")
 	asks(t, RFC9309, strings.Replace(file, "K", "\u212A", 1), "kiwibot", "/ allow")
 }
 
-// The token must match "exactly" (draft-koster-rep-00, 2.2.1): a prefix of the crawler's name
-// is not the crawler, and a longer name is not either.
+// The token must match "exactly" (draft-koster-rep-00, 2.2.1). A prefix of the crawler's name, or
+// a longer name, does not match.
 func TestTokenMatchesWhole(t *testing.T) {
 	const file = "User-agent: wren\nDisallow: /a\nUser-agent: wrenbot-news\nDisallow: /b\nUser-agent: *\nDisallow: /c\n"
 	asks(t, RFC9309, file, "wrenbot", "/a allow \n /b allow \n /c disallow")
@@ -117,15 +116,15 @@ func TestAgentValueIsCut(t *testing.T) {
 	asks(t, RFC9309, "User-agent: Mozilla/5.0 (compatible; wrenbot/1.0)\nDisallow: /a\n", "wrenbot", "/a allow")
 }
 
-// "If there is more than one group matching the user-agent, the matching
-// groups' rules MUST be combined into one group" (2.2.1).
+// "If there is more than one group matching the user-agent, the matching groups' rules MUST be
+// combined into one group" (RFC 9309, 2.2.1).
 func TestOwnGroupsCombine(t *testing.T) {
 	const file = "User-agent: wrenbot\nDisallow: /a\nUser-agent: *\nDisallow: /b\nUser-agent: wrenbot\nDisallow: /c\n"
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow \n /c disallow")
 }
 
-// "If no matching group exists, crawlers MUST obey the group with a user-agent line with the
-// "*" value, if present" (2.2.1). All "*" groups are obeyed.
+// "If no matching group exists, crawlers MUST obey the group with a user-agent line with the "*"
+// value, if present" (RFC 9309, 2.2.1). All "*" groups are obeyed.
 func TestStarGroupsCombine(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /a\nUser-agent: larkbot\nDisallow: /b\nUser-agent: *\nDisallow: /c\n"
 	asks(t, RFC9309, file, "wrenbot", "/a disallow \n /b allow \n /c disallow")
@@ -140,15 +139,15 @@ func TestStarVariants(t *testing.T) {
 	}
 }
 
-// A group that names the crawler replaces the "*" group, even if none of its rules
-// matches (2.2.1).
+// A group that names the crawler replaces the "*" group, even if none of its rules matches (RFC
+// 9309, 2.2.1).
 func TestNoFallBackToStar(t *testing.T) {
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow: /a\nUser-agent: *\nDisallow: /\n", "wrenbot", "/a disallow \n /b allow")
 	asks(t, RFC9309, "User-agent: wrenbot\nDisallow:\nUser-agent: *\nDisallow: /\n", "wrenbot", "/a allow")
 }
 
-// "If no group satisfies either condition, or no groups are present at all, no
-// rules apply." (2.2.1)
+// "If no group satisfies either condition, or no groups are present at all, no rules apply." (RFC
+// 9309, 2.2.1)
 func TestNoGroupNoRules(t *testing.T) {
 	asks(t, RFC9309, "", "wrenbot", "/ allow \n /a allow")
 	asks(t, RFC9309, "User-agent: larkbot\nDisallow: /\n", "wrenbot", "/ allow")
@@ -157,14 +156,14 @@ func TestNoGroupNoRules(t *testing.T) {
 	}
 }
 
-// "The most specific match found MUST be used. The most specific match is the
-// match that has the most octets." (2.2.2)
+// "The most specific match found MUST be used. The most specific match is the match that has the
+// most octets." (RFC 9309, 2.2.2)
 func TestLongestMatchDecides(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /p\nAllow: /p/q\nDisallow: /p/q/r\nDisallow: /*.html\n"
 	asks(t, RFC9309, file, "wrenbot", "/p disallow 2 \n /p/q allow 3 \n /p/q/r disallow 4 \n /p/q/x.html disallow 5 \n /x allow")
 }
 
-// Octets are counted in the normal form (2.2.2).
+// The length of a rule is the number of octets of its normal form (RFC 9309, 2.2.2).
 func TestLengthIsThatOfTheNormalForm(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nAllow: /%61b\nDisallow: /a*b\n", "wrenbot", "/ab disallow 3")
 	asks(t, RFC9309, "User-agent: *\nDisallow: /%61b\nAllow: /a*b\n", "wrenbot", "/ab allow 3")
@@ -173,8 +172,8 @@ func TestLengthIsThatOfTheNormalForm(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /%61$\nAllow: /*$\n", "wrenbot", "/a allow 3")
 }
 
-// "If an allow rule and a disallow rule are equivalent, then the allow rule
-// SHOULD be used." (2.2.2) The same holds for equal length.
+// "If an allow rule and a disallow rule are equivalent, then the allow rule SHOULD be used." (RFC
+// 9309, 2.2.2) The same holds for equal length.
 func TestAllowWinsTies(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /p\nAllow: /p\n", "wrenbot", "/p allow 3")
 	asks(t, RFC9309, "User-agent: *\nAllow: /p\nDisallow: /p\n", "wrenbot", "/p allow 2")
@@ -186,8 +185,8 @@ func TestFirstOfEqualRulesIsNamed(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a\nDisallow: /a\nDisallow: /b*c\nDisallow: /b*c\n", "wrenbot", "/a disallow 2 \n /bc disallow 4")
 }
 
-// "If no match is found amongst the rules in a group for a matching user-agent
-// or there are no rules in the group, the URI is allowed." (2.2.2)
+// "If no match is found amongst the rules in a group for a matching user-agent or there are no
+// rules in the group, the URI is allowed." (RFC 9309, 2.2.2)
 func TestNoMatchAllows(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a\n", "wrenbot", "/ allow \n /b allow")
 	if v := Parse([]byte("User-agent: *\nDisallow: /a\n"), RFC9309).Group("wrenbot").Match("/b"); v.Reason != NoRule {
@@ -195,7 +194,8 @@ func TestNoMatchAllows(t *testing.T) {
 	}
 }
 
-// "The /robots.txt URI is implicitly allowed." (2.2.2) This is only that path, without a query.
+// "The /robots.txt URI is implicitly allowed." (RFC 9309, 2.2.2) This is only that path, without a
+// query.
 func TestRobotsFileIsAllowed(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /\n", "wrenbot", `
 /robots.txt       allow 0
@@ -206,18 +206,18 @@ func TestRobotsFileIsAllowed(t *testing.T) {
 /d/robots.txt     disallow`)
 }
 
-// "empty-pattern": a rule without a path matches nothing (2.2).
+// "empty-pattern": a rule without a path matches nothing (RFC 9309, 2.2).
 func TestEmptyPattern(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow:\n", "wrenbot", "/ allow \n /a allow")
 	asks(t, RFC9309, "User-agent: *\nAllow:\nDisallow: /a\n", "wrenbot", "/a disallow \n /b allow")
 }
 
-// "The matching SHOULD be case sensitive." (2.2.2)
+// "The matching SHOULD be case sensitive." (RFC 9309, 2.2.2)
 func TestPathsAreCaseSensitive(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /Fish\n", "wrenbot", "/Fish disallow \n /fish allow")
 }
 
-// The query is matched, too (2.2.2, table: /foo/bar?baz=quz).
+// The query is matched, too (RFC 9309, 2.2.2, table: /foo/bar?baz=quz).
 func TestQueryIsMatched(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /s?q=\nDisallow: /*?x\nDisallow: /a;sid=\n", "wrenbot", `
 /s?q=1     disallow
@@ -228,8 +228,8 @@ func TestQueryIsMatched(t *testing.T) {
 /a         allow`)
 }
 
-// "Octets in the URI and robots.txt paths outside the range of the ASCII coded
-// character set [...] MUST be percent-encoded" (2.2.2, table: /foo/bar/ツ).
+// "Octets in the URI and robots.txt paths outside the range of the ASCII coded character set [...]
+// MUST be percent-encoded" (RFC 9309, 2.2.2, table: /foo/bar/ツ).
 func TestNonASCIIIsEscaped(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /café/ツ\n", "wrenbot", `
 /caf%C3%A9/%E3%83%84   disallow
@@ -239,10 +239,9 @@ func TestNonASCIIIsEscaped(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /caf%C3%A9\n", "wrenbot", "/café disallow")
 }
 
-// "If a percent-encoded ASCII octet is encountered in the URI, it MUST be
-// unencoded prior to comparison, unless it is a reserved character [...] or
-// the character is outside the unreserved character range." (2.2.2, table:
-// /foo/bar/%62%61%7A)
+// "If a percent-encoded ASCII octet is encountered in the URI, it MUST be unencoded prior to
+// comparison, unless it is a reserved character [...] or the character is outside the unreserved
+// character range." (RFC 9309, 2.2.2, table: /foo/bar/%62%61%7A)
 func TestUnreservedIsDecoded(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /%6A%61%79\nDisallow: /a-b_c.d~e\n", "wrenbot", `
 /jay                  disallow
@@ -251,7 +250,7 @@ func TestUnreservedIsDecoded(t *testing.T) {
 /a%2Db%5fc%2ed%7Ee    disallow`)
 }
 
-// An escaped reserved octet differs from the plain one (2.2.2): %2F is not a slash.
+// An escaped reserved octet differs from the plain one (RFC 9309, 2.2.2): %2F is not a slash.
 func TestReservedStaysEscaped(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a%2fb\nDisallow: /c/d\n", "wrenbot",
 		"/a%2Fb disallow \n /a/b allow \n /c%2Fd allow \n /c/d disallow")
@@ -262,21 +261,21 @@ func TestDecodedOnce(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a%2541\n", "wrenbot", "/a%2541 disallow \n /a%41 allow \n /aA allow")
 }
 
-// "%" without two hexadecimal digits is an ordinary octet (2.3.1.5: each line
-// is parsed as well as it can be).
+// "%" without two hexadecimal digits is an ordinary octet (RFC 9309, 2.3.1.5: crawlers must try to
+// parse each line).
 func TestBadEscapesAreLiteral(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a%\nDisallow: /b%zz\nDisallow: /c%2\n", "wrenbot",
 		"/a% disallow \n /a%20 disallow \n /a allow \n /b%zz disallow \n /b%ZZ allow \n /c%2 disallow \n /c%2x disallow")
 }
 
-// "#" begins a comment at any position (2.2.3).
+// "#" begins a comment at any position (RFC 9309, 2.2.3).
 func TestComments(t *testing.T) {
 	asks(t, RFC9309, "User-agent: * # all\n#Disallow: /\nDisallow: /a#b\nDisallow: /c%23d # why\n", "wrenbot",
 		"/ allow \n /a disallow \n /ab disallow \n /c allow \n /c%23d disallow")
 	asks(t, RFC9309, "User-agent: wrenbot\n# both\nUser-agent: larkbot\nDisallow: /a\n", "wrenbot", "/a disallow")
 }
 
-// "$" designates the end of the match pattern (2.2.3), as the last character.
+// "$" designates the end of the match pattern (RFC 9309, 2.2.3), as the last character.
 func TestDollar(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a$\nDisallow: /*.pdf$\nDisallow: /b$c\nDisallow: /d$$\n", "wrenbot", `
 /a          disallow
@@ -294,7 +293,7 @@ func TestDollar(t *testing.T) {
 /d$e        allow`)
 }
 
-// "*" designates 0 or more instances of any character (2.2.3).
+// "*" designates 0 or more instances of any character (RFC 9309, 2.2.3).
 func TestStar(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /a*z\nDisallow: /*b*bc\nDisallow: *.php\nDisallow: /q**r$\n", "wrenbot", `
 /az         disallow
@@ -312,8 +311,8 @@ func TestStar(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: *\n", "wrenbot", "/ disallow \n /a disallow")
 }
 
-// "If crawlers match special characters verbatim in the URI, crawlers SHOULD
-// use "%" encoding" (2.2.3, table: /path/file-with-a-%2A.html).
+// "If crawlers match special characters verbatim in the URI, crawlers SHOULD use "%" encoding"
+// (RFC 9309, 2.2.3, table: /path/file-with-a-%2A.html).
 func TestEscapedSpecialCharacters(t *testing.T) {
 	asks(t, RFC9309, "User-agent: *\nDisallow: /file-%2A.html\nDisallow: /foo-%24\n", "wrenbot", `
 /file-*.html     disallow
@@ -331,8 +330,8 @@ func TestOtherCharactersAreLiteral(t *testing.T) {
 		"/a.b+c[d](e)|f^g\\h{2}?i disallow \n /aXb+c[d](e)|f^g\\h{2}?i allow \n /a.b+c%5Bd](e)%7Cf%5Eg%5Ch%7B2%7D?i allow \n /a.b+c[d](e)%7Cf%5Eg%5Ch%7B2%7D?i disallow")
 }
 
-// "Crawlers MAY interpret other records [...] Parsing of other records MUST
-// NOT interfere with the parsing of explicitly defined records" (2.2.4).
+// "Crawlers MAY interpret other records [...] Parsing of other records MUST NOT interfere with the
+// parsing of explicitly defined records" (RFC 9309, 2.2.4).
 func TestOtherRecordsDoNotInterfere(t *testing.T) {
 	for _, other := range []string{"Sitemap: https://robots.test/s.xml", "Crawl-delay: 5", "Mood: sunny", "Noindex: /n",
 		"Host: robots.test", "Clean-param: ref", "Request-rate: 1/5", "Visit-time: 0600-0845", "Content-Signal: search=yes",
@@ -342,21 +341,21 @@ func TestOtherRecordsDoNotInterfere(t *testing.T) {
 	}
 }
 
-// Rules that are in no group are ignored. They do not join the first group either (2.2.2: "any
+// Rules before the first group are ignored, and do not join the first group (RFC 9309, 2.2.2: "any
 // rule that precedes the first user-agent line").
 func TestRulesBeforeGroupsAreIgnored(t *testing.T) {
 	asks(t, RFC9309, "Disallow: /\nAllow: /c/d\nUser-agent: *\nDisallow: /c\n", "wrenbot", "/a allow \n /c/d disallow")
 }
 
-// "Crawlers MUST try to parse each line of the robots.txt file. Crawlers MUST
-// use the parseable rules." (2.3.1.5)
+// "Crawlers MUST try to parse each line of the robots.txt file. Crawlers MUST use the parseable
+// rules." (RFC 9309, 2.3.1.5)
 func TestBadLinesAreSkipped(t *testing.T) {
 	asks(t, RFC9309, "<html><body>\nUser-agent: *\nCrawl-delay: soon\nDisallow: /a\nCrawl-delay: -3\n%$&\n</body>\nDisallow: /b", "wrenbot",
 		"/a disallow \n /b disallow \n /c allow")
 }
 
-// "Crawlers MAY impose a parsing limit that MUST be at least 500 kibibytes" (2.5). The rest of
-// the file is ignored. The part before the limit still counts.
+// "Crawlers MAY impose a parsing limit that MUST be at least 500 kibibytes" (RFC 9309, 2.5). The
+// rest of the file is ignored. The part before the limit still counts.
 func TestFileLimit(t *testing.T) {
 	head := "User-agent: *\nDisallow: /a\n"
 	pad := strings.Repeat("#", MaxBytes-len(head)-1) + "\n"
@@ -365,8 +364,8 @@ func TestFileLimit(t *testing.T) {
 	asks(t, RFC9309, head+pad+"Disallow: /b\n", "wrenbot", "/a disallow \n /b disallow")
 }
 
-// The limits have the documented values: 500 KiB of a file (2.5), and the line
-// length of google/robotstxt.
+// The limits have the documented values: 500 KiB of a file (RFC 9309, 2.5), and the line length of
+// google/robotstxt.
 func TestLimits(t *testing.T) {
 	if MaxBytes != 512000 || maxLine != 16663 {
 		t.Errorf("%d bytes, %d of a line", MaxBytes, maxLine)

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Bounds of an RSL document. A longer document is not read. Scopes (content elements) and
-// licenses beyond their bounds are left out.
+// Bounds of an RSL document. A longer document is not read. Further scopes (content elements) and
+// licenses are left out.
 const (
 	MaxRSLBytes    = 256 << 10
 	maxRSLScopes   = 1000
-	maxRSLLicenses = 100 // of one scope
+	maxRSLLicenses = 100 // largest number of licenses of one scope
 )
 
 const rslNamespace = "https://rslstandard.org/rsl"
@@ -23,36 +23,37 @@ const rslNamespace = "https://rslstandard.org/rsl"
 // An RSL is a document of license terms (Really Simple Licensing 1.0). The zero value states
 // nothing. An RSL is safe for concurrent use.
 //
-// A license with a condition grants nothing, since a crawler cannot know whether its user meets
-// the condition. Each of these is a condition: a payment (other than attribution), a license
-// that a server must issue, reports, a limit to some users or places, and elements that this
-// version of the format does not have.
+// A license with a condition grants nothing, because a crawler cannot know whether its user meets
+// the condition. The conditions are: a payment (other than attribution), a license that a server
+// must issue, reports, a limit to some users or places, and elements that this package does not
+// know.
 type RSL struct {
 	scopes []rslScope
-	err    error // see Err
+	err    error // the result of Err
 }
 
-// Err returns why the document could not be read, or nil. An unread document states nothing.
+// Err returns the reason why the document could not be read, or nil if it was read. An unread
+// document states nothing.
 func (d *RSL) Err() error { return d.err }
 
 // rslScope is a content element: the terms for the URLs that it covers.
 type rslScope struct {
 	url      string
-	site     string // in the form of Locate; "" for any
+	site     string // site of the URLs, in the form of Locate; "" for any site
 	pattern  ruleSet
-	length   int  // length of the pattern in normal form; a longer pattern is more specific
-	server   bool // a license issued by the server that the scope names is needed, free or not (section 3.3)
+	length   int  // length of the path pattern in normal form; a longer pattern is more specific
+	server   bool // the scope requires a license that its server issues, free or not (section 3.3)
 	licenses []rslLicense
 }
 
 // rslLicense is a license element. If a scope (content element) has several licenses, the user
 // may choose any of them.
 type rslLicense struct {
-	permits, prohibits []string // words for uses, as in rslUses; nil if there is no such element
-	condition          string   // the first condition, as text; "" without one
+	permits, prohibits []string // words for uses, as in rslUses; nil if the license has no such element
+	condition          string   // the first condition, as text; "" if none exists
 }
 
-// demand sets the condition of l, unless l already has one.
+// demand sets the condition of l, unless l has one already.
 func (l *rslLicense) demand(condition string) {
 	if l.condition == "" {
 		l.condition = condition
@@ -65,16 +66,16 @@ var (
 	errNotJSON = errors.New("it is not JSON")
 )
 
-// ParseRSL parses an RSL document. It never fails: a document that is not XML, or that is
-// longer than MaxRSLBytes, states nothing, and Err returns the reason. The document may be in
-// UTF-8, UTF-16 or another encoding that extends ASCII. In such another encoding, octets other
-// than ASCII are read as ISO 8859-1. If the root is not rsl but, for example, a feed, only
-// elements in the namespace of RSL count.
+// ParseRSL parses an RSL document. It never fails: a document that is not XML, or that is longer
+// than MaxRSLBytes, states nothing, and Err returns the reason. The document may be in UTF-8,
+// UTF-16 or another encoding that extends ASCII. In such another encoding, octets outside ASCII
+// are read as ISO 8859-1. If the root is not rsl (it may be a feed), only elements in the
+// namespace of RSL count.
 func ParseRSL(body []byte) *RSL { return parseRSL(body, false) }
 
 // ParseEmbeddedRSL parses an RSL document that is part of a page (RSL 1.0, section 4). Terms
-// without a URL apply to the page. Only the path of a URL counts, since its host may be
-// another name of the site.
+// without a URL apply to the page. Only the path of a URL counts, because its host may be another
+// name of the site.
 func ParseEmbeddedRSL(body []byte) *RSL { return parseRSL(body, true) }
 
 func parseRSL(body []byte, embedded bool) *RSL {
@@ -104,11 +105,11 @@ type rslReader struct {
 	doc      RSL
 	rooted   bool
 	embedded bool
-	own      bool        // the root is rsl: elements without a namespace count, too
-	scope    *rslScope   // the open content element; nil outside of content elements, and in those beyond maxRSLScopes
-	terms    *rslLicense // the open license element; nil outside of license elements, and in those beyond maxRSLLicenses
-	element  string      // the open element whose text is collected, or ""
-	text     []byte      // the text of element so far
+	own      bool        // the root is rsl, so elements without a namespace count, too
+	scope    *rslScope   // the open content element; nil outside of such elements, and in those beyond maxRSLScopes
+	terms    *rslLicense // the open license element; nil outside of such elements, and in those beyond maxRSLLicenses
+	element  string      // name of the open element whose text is collected, or ""
+	text     []byte      // text of this element so far
 }
 
 // take handles one token. It returns false if the document is not an RSL document.
@@ -168,7 +169,8 @@ func (r *rslReader) start(t xml.StartElement) {
 		}
 		r.element, r.text = name, r.text[:0]
 	case name == "payment":
-		// A payment without a type should be free, but it may contain an amount.
+		// A payment without a type should be free, but it may contain an amount, so it is a
+		// condition.
 		if of := attr("type"); of != "" && !equalFold(of, "free") && !equalFold(of, "attribution") {
 			r.terms.demand("with payment")
 		}
@@ -181,7 +183,7 @@ func (r *rslReader) start(t xml.StartElement) {
 	}
 }
 
-// rslPlain are the elements of a license that are not conditions.
+// rslPlain lists the elements of a license that are not conditions.
 var rslPlain = [...]string{"standard", "custom", "accepts", "legal", "copyright", "terms", "schema", "alternate"}
 
 func (r *rslReader) end(name string) {
@@ -216,8 +218,8 @@ func appendRSLWords(list []string, text string) []string {
 	return append(append([]string{}, list...), words...)
 }
 
-// newRSLScope parses the url of a content element: a path pattern as in Allow and Disallow (RFC
-// 9309, section 2.2.3), or an absolute URL with such a pattern.
+// newRSLScope parses the url attribute of a content element: a path pattern as in Allow and
+// Disallow (RFC 9309, section 2.2.3), or an absolute URL with such a pattern.
 func newRSLScope(url string) (rslScope, bool) {
 	s := rslScope{url: url}
 	if i := strings.Index(url, "://"); i >= 0 {
@@ -241,8 +243,8 @@ func newRSLScope(url string) (rslScope, bool) {
 	return s, true
 }
 
-// rslUses are the words of RSL for each use, including those of drafts. The only word for text
-// and data mining and for archives is "all".
+// rslUses lists the words of RSL for each use, including words of drafts. For text and data mining
+// and for archives the only word is "all".
 var rslUses = map[Use][]string{
 	UseSearch:  {"search", "all"},
 	UseAITrain: {"ai-train", "train-ai", "ai-all", "all"},
@@ -252,13 +254,15 @@ var rslUses = map[Use][]string{
 }
 
 // signals returns the statements of the document about the use of the page at url, an absolute
-// URL. If several scopes (content elements) cover the page, the most specific ones decide, but
-// a use that any of the scopes prohibits stays prohibited (section 3.1.1). The user may choose
-// any license of a scope. So the scope grants a use if one of its licenses names the use,
-// permits it, and has no condition. Otherwise the scope states nothing if one of its licenses
-// leaves the use open: it names no permitted uses, has no condition, and does not prohibit the
-// use. Otherwise the scope refuses a use if a license prohibits it, sets a condition for it, or
-// permits only other uses. A scope that needs a license issued by a server refuses every use.
+// URL. If several scopes (content elements) cover the page, the most specific ones decide. A use
+// that any of the scopes prohibits stays prohibited (section 3.1.1).
+//
+// The user may choose any license of a scope. The scope grants a use if one of its licenses has a
+// word for the use, permits it, and has no condition. If no license does, the scope states nothing
+// if one of its licenses leaves the use open: it lists no permitted uses, has no condition, and
+// does not prohibit the use. If no license does this either, the scope refuses a use that a
+// license prohibits, sets a condition for, or leaves out of the permitted uses. A scope that
+// requires a license from a server refuses every use.
 func (d *RSL) signals(url string) Signals {
 	var s Signals
 	best := d.covering(url)
@@ -273,8 +277,7 @@ func (d *RSL) signals(url string) Signals {
 	return s
 }
 
-// covering returns the scopes (content elements) that cover a URL, the most specific scope
-// first.
+// covering returns the scopes (content elements) that cover a URL, the most specific ones first.
 func (d *RSL) covering(url string) (all []*rslScope) {
 	if len(d.scopes) == 0 {
 		return nil
@@ -298,9 +301,9 @@ func (d *RSL) covering(url string) (all []*rslScope) {
 	return all
 }
 
-// stance reports whether the scope grants or refuses a use, and returns the words that decide.
-// The user may choose any license of the scope. prohibited reports whether all licenses
-// prohibit the use.
+// stance reports whether the scope grants or refuses a use, and returns the words that decide. The
+// user may choose any license of the scope. The result prohibited says that all licenses prohibit
+// the use.
 func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 	if s.server {
 		return Refused, "permits use only with a license of its server", false
@@ -332,19 +335,19 @@ func (s *rslScope) stance(use Use) (stance Stance, by string, prohibited bool) {
 	return Refused, by, prohibited
 }
 
-// rslStance says what one license states about a use.
+// rslStance is the statement of one license about a use.
 type rslStance uint8
 
 const (
 	rslOpen        rslStance = iota
-	rslSilent                // the license permits other uses, and RSL has no word of its own for this use
-	rslPermits               // the license has a word that permits the use, and no condition
-	rslConditional           // the license has a condition, and permits the use by a word or names no permitted uses
+	rslSilent                // the license permits other uses, and RSL has no word for this use alone
+	rslPermits               // the license permits the use by a word, without a condition
+	rslConditional           // the license has a condition, and permits the use by a word or does not list permitted uses
 	rslExcludes              // the license permits only other uses (section 3.5)
 	rslProhibits
 )
 
-// stance returns what the license states about a use, and the word that decides.
+// stance returns the statement of the license about a use, and the word that decides.
 func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	if w := wordIn(l.prohibits, use); w != "" {
 		return rslProhibits, w
@@ -365,7 +368,7 @@ func (l *rslLicense) stance(use Use) (how rslStance, word string) {
 	return rslOpen, ""
 }
 
-// wordIn returns the first word for a use that is in list, or "" without one.
+// wordIn returns the first word of list that RSL has for the use, or "" if none exists.
 func wordIn(list []string, use Use) string {
 	for _, w := range rslUses[use] {
 		if slices.Contains(list, w) {

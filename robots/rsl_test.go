@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// The statements of RSL documents about each use of https://a.example/p/1.
+// ParseRSL and Signals give the statements about each use of https://a.example/p/1.
 func TestRSL(t *testing.T) {
 	content := func(url, licenses string) string {
 		return `<rsl xmlns="https://rslstandard.org/rsl"><content url="` + url + `">` + licenses + `</content></rsl>`
@@ -93,7 +93,7 @@ func TestRSL(t *testing.T) {
 	}
 }
 
-// A statement names its source.
+// A statement names the field RSL, the deciding words and the scope that they belong to.
 func TestStatementsOfRSL(t *testing.T) {
 	s := ParseRSL([]byte(`<rsl><content url="/p*"><license><permits>search</permits><prohibits>ai-all</prohibits></license></content></rsl>`)).signals("http://a.example/p")
 	if got, want := fmt.Sprint(s.Statements), "[RSL: permits search for /p* RSL: prohibits ai-all for /p* RSL: prohibits ai-all for /p*]"; got != want {
@@ -109,7 +109,7 @@ func TestStatementsOfRSL(t *testing.T) {
 	}
 }
 
-// Any document is read within the bounds.
+// No document causes a panic, and the bounds on scopes and licenses are kept.
 func FuzzRSL(f *testing.F) {
 	f.Add(`<rsl xmlns="https://rslstandard.org/rsl"><content url="/a*$" server="x"><license><permits type="usage">all</permits><payment type="free"/></license></content></rsl>`, "https://a.example/a")
 	f.Add(`<rsl><content url="https://a.example"><license><prohibits>ai-train`, "https://a.example")
@@ -131,7 +131,7 @@ func FuzzRSL(f *testing.F) {
 	})
 }
 
-// utf16Body is text in UTF-16 with a byte order mark.
+// utf16Body returns text in UTF-16 with a byte order mark.
 func utf16Body(text string, order binary.AppendByteOrder) []byte {
 	body := order.AppendUint16(nil, 0xFEFF)
 	for _, u := range utf16.Encode([]rune(text)) {

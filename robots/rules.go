@@ -1,8 +1,7 @@
 package robots
 
-// Rules returns the rules of the group as written, in file order, including rules that
-// match nothing, such as an empty Disallow. A group that was not made from a file has no
-// rules.
+// Rules returns the rules of the group as written, in file order. Rules that match nothing, such
+// as an empty Disallow, are included. A group that was not made from a file has no rules.
 func (g *Group) Rules() []Rule {
 	var rules []Rule
 	g.eachRule(func(e *entry, _ int) {
@@ -11,9 +10,9 @@ func (g *Group) Rules() []Rule {
 	return rules
 }
 
-// Only returns a copy of the group with only its Allow rules, or only its Disallow rules. Use
-// it to find the rule that would have decided without the opposite rules. A group that was not
-// made from a file keeps its verdict.
+// Only returns a copy of the group with only its Allow rules, or only its Disallow rules. Use it
+// to find the rule that would decide without the opposite rules. If no file decides for the group,
+// the copy has the same verdict.
 func (g *Group) Only(allow bool) *Group {
 	only := *g
 	b := builder{}

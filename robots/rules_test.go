@@ -22,13 +22,13 @@ func TestRulesAreThoseOfTheGroup(t *testing.T) {
 	}
 }
 
-// In the result of Only the longest rule of the remaining kind decides. The group itself is not
-// changed.
+// In the result of Only, the longest rule of the remaining kind decides. Only does not change the
+// original group.
 func TestOnlyTheRulesOfOneKindDecide(t *testing.T) {
 	g := Parse([]byte(competing), RFC9309).Group("bot")
 	for _, c := range []struct {
 		target               string
-		all, allowed, denied int // numbers of lines
+		all, allowed, denied int // numbers of the lines that decide
 	}{
 		{"/a", 5, 0, 5},
 		{"/a/b", 6, 6, 5},

@@ -13,8 +13,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is said of problems into testdata/said.txt; read the difference")
 
-// All messages and hints, for files that have all problems.
-func TestWhatIsSaid(t *testing.T) {
+// The messages and hints of Problems, for files that have every problem.
+func TestMessagesOfProblems(t *testing.T) {
 	names, err := filepath.Glob("testdata/lint/*.txt")
 	if err != nil || len(names) == 0 {
 		t.Fatal(err, names)

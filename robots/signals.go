@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// A Use is a way to use the pages of a site, such as search. Here each use has one name,
-// although the specifications have several names for some uses.
+// A Use is a way to use the pages of a site, such as search. Some uses have several names in the
+// specifications; here each use has one name.
 type Use string
 
-// The uses that the specifications name. Each comment lists the labels and directives for the
-// use.
+// The uses that the specifications name. Each comment lists the labels and directives that stand
+// for the use.
 const (
-	UseSearch  Use = "search"   // Content-Usage and Content-Signal: search; noindex
-	UseAITrain Use = "ai-train" // train-ai, ai-train; noai
-	UseAIInput Use = "ai-input" // ai-use, ai-input; noai; nosnippet, by Google's page on robots meta tags
-	UseTDM     Use = "tdm"      // text and data mining: tdm-reservation
-	UseArchive Use = "archive"  // noarchive, nocache
+	UseSearch  Use = "search"   // search in Content-Usage and Content-Signal; the directive noindex
+	UseAITrain Use = "ai-train" // train-ai and ai-train; the directive noai
+	UseAIInput Use = "ai-input" // ai-use and ai-input; the directives noai and nosnippet (Google's page on robots meta tags)
+	UseTDM     Use = "tdm"      // text and data mining; tdm-reservation
+	UseArchive Use = "archive"  // the directives noarchive and nocache
 )
 
-// uses are all uses, in the order in which reports list them.
+// uses lists all uses, in the order of reports.
 var uses = [...]Use{UseSearch, UseAITrain, UseAIInput, UseTDM, UseArchive}
 
-// useOf returns the use that a label of Content-Usage (draft-ietf-aipref-vocab) or
-// Content-Signal means, or "" for an unknown label, which is ignored.
+// useOf returns the use that a label of Content-Usage (draft-ietf-aipref-vocab) or Content-Signal
+// stands for. It returns "" for an unknown label, which is ignored.
 func useOf(label string) Use {
 	switch {
 	case equalFold(label, "search"):
@@ -41,7 +41,8 @@ func useOf(label string) Use {
 // Stance says whether a use was granted or refused.
 type Stance uint8
 
-// The stances, the least restrictive first. unstated is neither a permission nor a refusal.
+// The stances, from the least to the most restrictive. unstated is neither a permission nor a
+// refusal.
 const (
 	unstated Stance = iota
 	Granted
@@ -65,10 +66,10 @@ func (s Stance) String() string {
 type Statement struct {
 	Use     Use
 	Granted bool
-	Line    int    // number of the line in robots.txt; 0 for a statement of the answer itself
+	Line    int    // number of the line in robots.txt; 0 if the statement is not from robots.txt
 	Meta    bool   // the statement is in a meta element of the page, not in the header
-	Field   string // the name of the line, field or element
-	Value   string // the part of its value that makes the statement
+	Field   string // name of the line, field or element
+	Value   string // the part of the value of the line, field or element that makes the statement
 }
 
 // String returns the statement with its source: "line 5: Content-Signal:
@@ -86,13 +87,13 @@ func (s Statement) String() string {
 	}
 }
 
-// Signals are the statements about the use of one answer. The zero value has none.
-// Signals never change whether a URL may be requested: see Match.
+// Signals are the statements about the use of one page. The zero value has none. Signals never
+// change whether a URL may be requested: see Match.
 type Signals struct {
 	Statements []Statement
-	Licenses   []string  // URLs of terms of use: License lines of robots.txt (RSL 1.0)
-	Policies   []string  // tdm-policy: URLs of terms of mining
-	Copied     time.Time // when robots.txt was fetched, if some of the statements come from it; otherwise zero
+	Licenses   []string  // URLs of terms of use, from License lines of robots.txt (RSL 1.0)
+	Policies   []string  // URLs of terms of text and data mining, from tdm-policy
+	Copied     time.Time // when robots.txt was fetched; zero if no statement comes from it
 }
 
 // IsZero reports whether there are no statements, licenses or policies.
@@ -100,7 +101,7 @@ func (s Signals) IsZero() bool {
 	return len(s.Statements) == 0 && len(s.Licenses) == 0 && len(s.Policies) == 0
 }
 
-// of returns whether a use is granted or refused, and the statement that decides: the first of
+// of returns whether a use is granted or refused, and the deciding statement. This is the first of
 // the most restrictive statements about the use (draft-ietf-aipref-vocab, "Combining
 // Preferences").
 func (s Signals) of(use Use) (Stance, Statement) {
@@ -117,8 +118,8 @@ func (s Signals) of(use Use) (Stance, Statement) {
 	return stance, decides
 }
 
-// Deciding returns, for each use about which there are statements, the statement that takes
-// effect. The uses have a fixed order.
+// Deciding returns the deciding statement for each use about which there are statements. The uses
+// have a fixed order.
 func (s Signals) Deciding() []Statement {
 	var all []Statement
 	for _, use := range uses {
@@ -154,10 +155,9 @@ func (s Signals) Merge(o Signals) Signals {
 	return s
 }
 
-// Signals returns the statements of the file about the use of target, a path and query. These
-// are the statements of Content-Usage and Content-Signal lines whose labels are known, the
-// first Noindex line whose pattern matches, and the first 16 License lines that concern the
-// crawler.
+// Signals returns the statements of the file about the use of target, a path and query. These are
+// the statements of Content-Usage and Content-Signal lines with known labels, the first Noindex
+// line whose pattern matches, and the first 16 License lines that concern the crawler.
 func (g *Group) Signals(target string) Signals {
 	s := Signals{Licenses: g.licenses}
 	if len(g.others) == 0 {
@@ -178,7 +178,7 @@ func (g *Group) Signals(target string) Signals {
 	return s
 }
 
-// preferences adds the preferences whose labels are known.
+// preferences adds a statement for each preference with a known label.
 func (s *Signals) preferences(k kind, all preferenceList) {
 	name, yes, no := "Content-Usage", "=y", "=n"
 	if k == signalLine {
@@ -195,10 +195,10 @@ func (s *Signals) preferences(k kind, all preferenceList) {
 	}
 }
 
-// maxShown is the length, in octets, of the longest pattern that is shown whole.
+// maxShown is the length, in octets, of the longest pattern that shown does not shorten.
 const maxShown = 256
 
-// shown returns a pattern for a log or a record: valid UTF-8 of bounded length.
+// shown returns a pattern for a log or a record: in valid UTF-8, and shortened if it is long.
 func shown(pattern string) string {
 	if len(pattern) > maxShown {
 		pattern = pattern[:maxShown] + "..."
@@ -217,20 +217,20 @@ func (s *Signals) add(one Statement) {
 	s.Statements = append(s.Statements, one)
 }
 
-// An Answer holds the parts of a server's answer that can contain statements about its use.
+// An Answer holds the parts of a server's answer that can state how the answer may be used.
 type Answer struct {
-	Token   string              // the product token, which X-Robots-Tag may name
+	Token   string              // product token of the crawler, which X-Robots-Tag may name
 	Aliases []string            // further names of the same crawler
-	Time    time.Time           // of the answer, for unavailable_after
-	Type    string              // media type, in lower case; noimageai is only about images
-	Header  map[string][]string // by canonical names, as in http.Header
-	Meta    Directives          // of the meta elements alone
-	TDM     TDM                 // of the meta elements alone
+	Time    time.Time           // time of the answer, for unavailable_after
+	Type    string              // media type in lower case; noimageai is only about images
+	Header  map[string][]string // header fields by canonical name, as in http.Header
+	Meta    Directives          // directives of the meta elements, without the header
+	TDM     TDM                 // tdm-reservation and tdm-policy of the meta elements, without the header
 }
 
-// Signals returns the statements of the answer about its use. It reads Content-Usage
-// (draft-ietf-aipref-attach), Content-Signal, X-Robots-Tag, tdm-reservation and tdm-policy, in
-// the header and in meta elements.
+// Signals returns the statements of the answer about its own use. It reads Content-Usage
+// (draft-ietf-aipref-attach), Content-Signal, X-Robots-Tag, tdm-reservation and tdm-policy, in the
+// header and in meta elements.
 func (a *Answer) Signals() Signals {
 	var s Signals
 	if values := a.Header["Content-Usage"]; values != nil {
@@ -255,8 +255,7 @@ func (a *Answer) Signals() Signals {
 	return s
 }
 
-// directives adds a refusal for each use that the directives d refuse. Directives never grant a
-// use.
+// directives adds a refusal for each use that d refuses. Directives never grant a use.
 func (s *Signals) directives(a *Answer, d Directives, from Statement) {
 	refuse := func(yes bool, value string, all ...Use) {
 		for _, use := range all {
@@ -276,7 +275,7 @@ func (s *Signals) directives(a *Answer, d Directives, from Statement) {
 	}
 }
 
-// mining adds the statement and the policy about text and data mining.
+// mining adds the statement about text and data mining, and the URL of its terms.
 func (s *Signals) mining(d TDM, meta bool) {
 	one := Statement{Use: UseTDM, Meta: meta, Field: "tdm-reservation", Value: "1"}
 	switch d.Mining {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// told returns the deciding statements as text, with the stance on each use.
+// told returns the deciding statements as text, with the use and the stance of each.
 func told(s Signals) string {
 	var list []string
 	for _, one := range s.Deciding() {
@@ -18,7 +18,7 @@ func told(s Signals) string {
 	return strings.Join(list, "; ")
 }
 
-// The uses that each line, field and element is about. The words are those of
+// Each line, field and element makes a statement about the right uses. The words are those of
 // draft-ietf-aipref-vocab, Content-Signal, X-Robots-Tag and TDMRep.
 func TestEachTextSpeaksOfUses(t *testing.T) {
 	then := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -53,14 +53,14 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 		{"", "Tdm-Reservation: 0", "", "tdm granted by tdm-reservation: 0"},
 		{"", "", "robots=noai", "ai-train refused by meta robots: noai; ai-input refused by meta robots: noai"},
 		{"", "", "tdm-reservation=1", "tdm refused by meta tdm-reservation: 1"},
-		// The most restrictive statement counts, in any position.
+		// The most restrictive statement counts, at any place.
 		{"Content-Usage: train-ai=y", "Content-Usage: train-ai=n", "", "ai-train refused by Content-Usage: train-ai=n"},
 		{"Content-Usage: train-ai=n", "Content-Usage: train-ai=y", "", "ai-train refused by line 2: Content-Usage: train-ai=n"},
 		{"Content-Usage: train-ai=y\nContent-Signal: ai-train=no", "", "", "ai-train refused by line 3: Content-Signal: ai-train=no"},
 		{"", "Tdm-Reservation: 1", "tdm-reservation=0", "tdm refused by tdm-reservation: 1"},
 		{"", "Tdm-Reservation: 0", "tdm-reservation=1", "tdm refused by meta tdm-reservation: 1"},
 		{"Content-Usage: search=y", "X-Robots-Tag: noindex", "", "search refused by X-Robots-Tag: noindex"},
-		// One error in a dictionary makes the whole dictionary unknown, but no other statement.
+		// An error in a dictionary makes the whole dictionary invalid, but not other statements.
 		{"", "Content-Usage: train-ai=n, search=y,", "", ""},
 		{"", "Content-Usage: train-ai=n|Content-Usage: Search", "", ""},
 		{"Content-Usage: train-ai=n,,\nContent-Usage: search=n", "Content-Usage: ?", "robots=noarchive", "search refused by line 3: Content-Usage: search=n; archive refused by meta robots: noarchive"},
@@ -81,7 +81,7 @@ func TestEachTextSpeaksOfUses(t *testing.T) {
 	}
 }
 
-// The stance on a use without a statement is unknown, and no purpose is refused.
+// A use without a statement has the stance "unknown", and no purpose is refused because of it.
 func TestUnknownStaysUnknown(t *testing.T) {
 	var none Signals
 	full := Parse([]byte("User-agent: *\nContent-Usage: search=y"), RFC9309).Group("wren").Signals("/")
@@ -104,7 +104,7 @@ func TestUnknownStaysUnknown(t *testing.T) {
 	}
 }
 
-// Statements that refuse a use refuse exactly the purposes that make the use.
+// A statement that refuses a use refuses exactly those purposes that make this use.
 func TestWhatRefusesAPurpose(t *testing.T) {
 	says := map[string]Answer{
 		"noindex":    {Meta: Directives{NoIndex: true}},
@@ -148,8 +148,8 @@ func TestWhatRefusesAPurpose(t *testing.T) {
 	}
 }
 
-// Licenses and policies are returned. They grant nothing.
-func TestWhereTermsStand(t *testing.T) {
+// Licenses and policies are returned, but they grant nothing.
+func TestLicensesAndPoliciesAreReturned(t *testing.T) {
 	f := Parse([]byte("License: https://a.test/l\nUser-agent: wren\nDisallow:\nLicense: https://a.test/l\nLicense: no url\nLicense: https://a.test/m\n"), RFC9309)
 	s := f.Group("wren").Signals("/")
 	s = s.Merge((&Answer{
@@ -168,7 +168,7 @@ func TestWhereTermsStand(t *testing.T) {
 	}
 }
 
-// Repeated lines add no statements. Without statements nothing is allocated.
+// Repeated lines add no statements. If there are no statements, nothing is allocated.
 func TestSignalsAreFew(t *testing.T) {
 	g := Parse([]byte("User-agent: *\n"+strings.Repeat("Content-Signal: search=no, ai-train=yes, ai-train=no\nNoindex: /\n", 500)), RFC9309).Group("wren")
 	if s := g.Signals("/x"); len(s.Statements) != 4 || s.Statements[0].Line != 2 {
@@ -189,7 +189,7 @@ func TestSignalsAreFew(t *testing.T) {
 }
 
 // Groups without a file have no signals.
-func TestWithoutAFileNothingIsSaid(t *testing.T) {
+func TestGroupsWithoutAFileHaveNoSignals(t *testing.T) {
 	for _, s := range []*Snapshot{nil, {URL: "https://a.test/robots.txt", Status: 404}, {URL: "https://a.test/robots.txt", Status: 403, Body: []byte("License: https://a.test/l")}} {
 		if got := s.Group(Policy{Token: "wren"}, noon).Signals("/"); !got.IsZero() {
 			t.Errorf("%v: %v", s, got)
@@ -201,7 +201,7 @@ func TestWithoutAFileNothingIsSaid(t *testing.T) {
 }
 
 // The value of a Noindex line is valid text of bounded length.
-func TestPatternsAreToldAsText(t *testing.T) {
+func TestShownPatternsAreValidText(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"/a": "Noindex: /a", "/a\xff": "Noindex: /a\uFFFD", "/" + strings.Repeat("*", 300): "Noindex: /" + strings.Repeat("*", maxShown-1) + "...",
 	} {

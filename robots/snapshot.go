@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// maxCopyAge is how long the last robots.txt that was fetched is used while robots.txt is
-// unreachable: the 30 days of RFC 9309, 2.3.1.4.
+// maxCopyAge is how long the last good robots.txt is used while robots.txt is unreachable: the 30
+// days of RFC 9309, 2.3.1.4.
 const maxCopyAge = 30 * 24 * time.Hour
 
-// Snapshot is the outcome of one attempt to fetch a site's robots.txt. It covers every outcome,
-// so callers need no special case: Group returns the rules in force, and Expires returns the
-// time of the next request.
+// Snapshot is the outcome of one attempt to fetch a site's robots.txt. It can represent every
+// outcome, so callers need no special case: Group returns the current rules, and Expires returns
+// the time of the next request.
 //
 // A Snapshot has only plain fields and can be stored in any encoding. Do not change a Snapshot
 // that is shared.
 type Snapshot struct {
 	URL     string    // the URL that was requested, as Locate returned it
-	Final   string    // where redirects ended; "" if there were none
+	Final   string    // URL at which redirects ended; "" if there were none
 	Fetched time.Time // when the attempt ended
 	Status  int       // the final HTTP status; 0 if there was no answer
 
-	// Failure names the reason why there was no usable answer. It is "" if there was a usable
-	// answer. Any name is permitted. The usual names are "dns", "connect", "tls", "timeout",
-	// "truncated" for a body that ended early, and "redirect" for a loop, too many hops or a
-	// location that cannot be followed. Dialect Google treats "redirect" as "no robots.txt".
+	// Failure names the reason why there was no usable answer. It is "" if there was one. Any name
+	// is permitted. The usual names are "dns", "connect", "tls", "timeout", "truncated" for a body
+	// that ended early, and "redirect" for a loop, too many redirects or a location that cannot be
+	// followed. Dialect Google treats "redirect" as "no robots.txt".
 	Failure string
 
 	Header Header
-	Body   []byte // decoded, at most MaxBytes
+	Body   []byte // body after decoding, at most MaxBytes
 	Cut    bool   // the body was longer than MaxBytes
 
-	// The remaining fields are set by After.
+	// After sets the fields from here on.
 
-	Failures int       // unreachable attempts in a row, this one included
-	Since    time.Time // when the first of these attempts ended; zero if reachable
-	Copy     *Snapshot // while unreachable, the last snapshot with a 2xx status, or nil without one; its own Copy is nil
+	Failures int       // number of unreachable attempts in a row, including this one
+	Since    time.Time // when the first of these attempts ended; zero if robots.txt was reachable
+	Copy     *Snapshot // while unreachable: the last snapshot with a 2xx status, or nil; its own Copy is nil
 
-	// Mining is the outcome of the last attempt to fetch the site's tdmrep.json. A call of
-	// After, on that outcome, has combined it with earlier attempts. Mining is nil if there was
-	// no attempt. The Mining field of Mining is nil. Group ignores Mining.
+	// Mining is the outcome of the last attempt to fetch the site's tdmrep.json, combined with
+	// earlier attempts by After. It is nil if there was no attempt. Its own Mining is nil. Group
+	// ignores Mining.
 	Mining *Snapshot
 }
 
@@ -51,13 +51,13 @@ type Header struct {
 	ETag         string
 	LastModified string
 	ContentType  string
-	RetryAfter   time.Time // Retry-After as a point in time; zero if absent
+	RetryAfter   time.Time // Retry-After, converted to a time; zero if absent
 	ObjectStore  string    // x-amz-request-id or x-guploader-uploadid, if present
 }
 
-// ReadHeader returns the Header of an answer to a request for robots.txt. get is the Get method
-// of an http.Header, or a similar function. ReadHeader does not set RetryAfter, because
-// RetryAfter depends on the clock: package fetch sets it.
+// ReadHeader returns the Header of an answer to a request for robots.txt. get is the Get method of
+// an http.Header, or a similar function. ReadHeader does not set RetryAfter, because its value
+// depends on the clock: package fetch sets it.
 func ReadHeader(get func(name string) string) Header {
 	h := Header{
 		CacheControl: get("Cache-Control"), Expires: get("Expires"), Date: get("Date"),
@@ -71,10 +71,10 @@ func ReadHeader(get func(name string) string) Header {
 	return h
 }
 
-// Policy says in which dialect a file is read, and for which crawler.
+// Policy says in which dialect a robots.txt is read, and for which crawler.
 type Policy struct {
 	Dialect Dialect
-	Token   string   // the product token, see CheckToken
+	Token   string   // product token of the crawler, see CheckToken
 	Aliases []string // further names of the same crawler
 
 	// AllowForbidden treats 401, 402, 403 and 451 as "no robots.txt", as RFC 9309, 2.3.1.3,
@@ -84,14 +84,14 @@ type Policy struct {
 	AllowForbidden bool
 }
 
-// outcome says what the answer in a snapshot means for robots.txt.
+// outcome is the meaning of the answer in a snapshot for the use of robots.txt.
 type outcome uint8
 
 const (
-	unreachable outcome = iota // RFC 9309, 2.3.1.4
-	success                    // RFC 9309, 2.3.1.1
-	missing                    // RFC 9309, 2.3.1.3
-	forbidden                  // RFC 9309, 2.3.1.3, read as the draft of 1996, 3.1
+	unreachable outcome = iota // no usable answer: RFC 9309, 2.3.1.4
+	success                    // a file with rules: RFC 9309, 2.3.1.1
+	missing                    // there is no robots.txt: RFC 9309, 2.3.1.3
+	forbidden                  // access was refused: RFC 9309, 2.3.1.3, in the reading of the draft of 1996, 3.1
 )
 
 func (s *Snapshot) outcome() outcome {
@@ -110,12 +110,12 @@ func (s *Snapshot) outcome() outcome {
 	case 400 <= s.Status && s.Status <= 499:
 		return missing
 	}
-	// These are 5xx, 1xx, a redirect that was not followed, 304 without a copy, and 999.
+	// The rest is 5xx, 1xx, a redirect that was not followed, 304 without a copy, and 999.
 	return unreachable
 }
 
-// outcomeIn returns the outcome of s in dialect d. Google's documentation of robots.txt treats
-// every 4xx except 429 as no robots.txt, and also redirects that cannot be followed.
+// outcomeIn returns the outcome of s in dialect d. By Google's documentation of robots.txt, every
+// 4xx except 429 means that there is no robots.txt, and so do redirects that cannot be followed.
 func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	o := s.outcome()
 	if d != Google || s == nil {
@@ -127,20 +127,19 @@ func (s *Snapshot) outcomeIn(d Dialect) outcome {
 	return o
 }
 
-// objectMissing reports whether a 403 means 404, because it comes from an object store that
-// hides its listing. Such a 403 has the store's own error document and the store's own header
-// field.
+// objectMissing reports whether a 403 means 404. Some object stores answer 403 for a missing file,
+// to hide which files they have. Such a 403 has the store's own error document and header field.
 func (s *Snapshot) objectMissing() bool {
 	return s.Header.ObjectStore != "" && strings.Contains(string(s.Body), "<Code>AccessDenied</Code>")
 }
 
 // Reachable reports whether the attempt got an answer that decides: rules, no robots.txt, or a
-// refusal of robots.txt. A nil Snapshot is not reachable.
+// refusal to serve robots.txt. A nil Snapshot is not reachable.
 func (s *Snapshot) Reachable() bool { return s.outcome() != unreachable }
 
-// Good returns the snapshot with the last Body that the site served with a 2xx status: s
-// itself, or its Copy, or nil. Use the ETag and LastModified of that snapshot for a conditional
-// request.
+// Good returns the snapshot with the last Body that the site served with a 2xx status. This is s
+// itself or its Copy, or nil if none exists. Use the ETag and LastModified of that snapshot for
+// a conditional request.
 func (s *Snapshot) Good() *Snapshot {
 	switch {
 	case s == nil:
@@ -151,9 +150,9 @@ func (s *Snapshot) Good() *Snapshot {
 	return s.Copy
 }
 
-// After combines a new attempt s with prev, the snapshot that the caller has kept so far (nil
-// if there was none). It returns the snapshot to keep from now on. It changes neither s nor
-// prev. A good copy is the snapshot that Good returns.
+// After combines a new attempt s with prev, the snapshot that the caller has kept so far (nil if
+// there was none). It returns the snapshot to keep from now on, and changes neither s nor prev.
+// The good copy of a snapshot is the result of its method Good.
 //
 //   - 304 renews the good copy of prev. If prev has no good copy, 304 counts as unreachable.
 //   - An unreachable attempt keeps the good copy of prev and is counted in Failures.
@@ -190,8 +189,8 @@ func (s *Snapshot) After(prev *Snapshot) *Snapshot {
 	return &n
 }
 
-// renewed returns the header of a stored answer after a 304. The argument is the header of the
-// 304. Its fields replace those of the same name in the stored header (RFC 9111, 3.2).
+// renewed returns the header of a stored answer, updated by the header of a 304. Fields of the 304
+// replace fields with the same name (RFC 9111, 3.2).
 func (h Header) renewed(by Header) Header {
 	for _, f := range [...]struct{ old, new *string }{
 		{&h.CacheControl, &by.CacheControl},
@@ -215,8 +214,8 @@ func (s *Snapshot) since() time.Time {
 	return s.Since
 }
 
-// Group returns the rules in force at now for the crawler of p. It never returns nil. The group
-// of a nil Snapshot gives the verdict Defer.
+// Group returns the rules that apply at the time now, for the crawler of p. It never returns nil.
+// The group of a nil Snapshot gives the verdict Defer.
 //
 //   - 2xx: the rules of the file (RFC 9309, 2.3.1.1).
 //   - 404 and most of 4xx: everything is allowed (2.3.1.3).
@@ -224,8 +223,8 @@ func (s *Snapshot) since() time.Time {
 //     object store hides that a file is missing counts as 404.
 //   - 408, 421, 425, and redirects that cannot be followed: unreachable. In dialect Google they
 //     are like 404.
-//   - Anything else, including 429: unreachable (2.3.1.4). The copy that Good returns stays in
-//     force if it is up to 30 days old, and not dated in the future. Without such a copy the
+//   - Anything else, including 429: unreachable (2.3.1.4). The copy that Good returns is still
+//     used if it is up to 30 days old, and not dated in the future. Without such a copy the
 //     verdict is Defer until Expires. Dialect Google uses the last copy at any age. Without a
 //     copy it allows everything after 30 days. Dialect Koster1996 always defers (3.1).
 func (s *Snapshot) Group(p Policy, now time.Time) *Group {
@@ -252,9 +251,8 @@ func (s *Snapshot) Group(p Policy, now time.Time) *Group {
 	return s.fixed(p, Verdict{Access: Defer, Until: s.Expires(p), Reason: Unreachable})
 }
 
-// recent reports whether s, the last copy of robots.txt, may still be used at now. It returns
-// false for a copy that is dated in the future: the clock was wrong, so the age of the copy is
-// unknown.
+// recent reports whether s, the last copy of robots.txt, may still be used at the time now. A copy
+// that is dated in the future is not recent: the clock was wrong, so its age is unknown.
 func (s *Snapshot) recent(now time.Time) bool {
 	age := now.Sub(s.Fetched)
 	return 0 <= age && age <= maxCopyAge
@@ -264,9 +262,9 @@ func (s *Snapshot) parsed(p Policy) *Group {
 	return s.File(p.Dialect).Group(p.Token, p.Aliases...)
 }
 
-// File returns the parsed Body. The Body of an answer other than 2xx is not a robots.txt file.
-// If the site has no robots.txt, the File is empty. If robots.txt is unreachable or forbidden,
-// File returns the zero File, whose groups give the verdict Defer.
+// File returns the parsed Body of a 2xx answer. Other bodies are not robots.txt files. If the site
+// has no robots.txt, the File is empty. If robots.txt is unreachable or forbidden, File returns
+// the zero File, whose groups give the verdict Defer.
 func (s *Snapshot) File(d Dialect) *File {
 	switch s.outcomeIn(d) {
 	case success:

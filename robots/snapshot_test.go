@@ -15,7 +15,7 @@ var (
 	policy = Policy{Token: "wrenbot"}
 )
 
-// attempt returns a snapshot of an attempt with a status, which ended at noon.
+// attempt returns the snapshot of an attempt that ended at noon with the given status.
 func attempt(status int, body string) *Snapshot {
 	return &Snapshot{URL: "https://robots.test/robots.txt", Fetched: noon, Status: status, Body: []byte(body)}
 }
@@ -60,7 +60,7 @@ func TestSnapshotSuccess(t *testing.T) {
 	wantMatch(t, attempt(200, "<html>not found</html>").Group(policy, noon), "/a", Allow, NoGroup)
 }
 
-// A redirected file counts for the site of the first request (2.3.1.2).
+// A redirected file applies to the site of the first request (RFC 9309, 2.3.1.2).
 func TestSnapshotBelongsToFirstAuthority(t *testing.T) {
 	s := attempt(200, "User-agent: *\nDisallow: https://robots.test/a\nDisallow: https://cdn.test/b\nSitemap: /s.xml\n")
 	s.Final = "https://cdn.test/robots.txt"
@@ -72,9 +72,8 @@ func TestSnapshotBelongsToFirstAuthority(t *testing.T) {
 	}
 }
 
-// "If a server status code indicates that the robots.txt file is unavailable
-// to the crawler, then the crawler MAY access any resources on the server."
-// (2.3.1.3)
+// "If a server status code indicates that the robots.txt file is unavailable to the crawler, then
+// the crawler MAY access any resources on the server." (RFC 9309, 2.3.1.3)
 func TestSnapshotMissing(t *testing.T) {
 	for _, status := range []int{400, 404, 405, 406, 410, 415, 418, 499} {
 		s := attempt(status, closedA)
@@ -118,8 +117,8 @@ func TestSnapshotObjectStore(t *testing.T) {
 }
 
 // "If the robots.txt file is unreachable due to server or network errors, this means the
-// robots.txt file is undefined and the crawler MUST assume complete disallow." (2.3.1.4) House:
-// since this is temporary, the verdict is Defer.
+// robots.txt file is undefined and the crawler MUST assume complete disallow." (RFC 9309, 2.3.1.4)
+// House: since this is temporary, the verdict is Defer.
 func TestSnapshotUnreachable(t *testing.T) {
 	list := []*Snapshot{nil}
 	for _, status := range []int{0, 100, 301, 302, 304, 308, 408, 421, 425, 429, 500, 502, 503, 504, 599, 600, 999} {
@@ -128,7 +127,7 @@ func TestSnapshotUnreachable(t *testing.T) {
 	for _, name := range []string{"dns", "connect", "tls", "timeout", "redirect"} {
 		list = append(list, failed(name))
 	}
-	cut := attempt(200, closedA) // a body that ended early is not a file
+	cut := attempt(200, closedA) // a body that ended early does not count as a file
 	cut.Failure = "truncated"
 	list = append(list, cut)
 	for _, s := range list {
@@ -138,7 +137,7 @@ func TestSnapshotUnreachable(t *testing.T) {
 		for _, d := range []Dialect{RFC9309, Google, Koster1996} {
 			p := Policy{Dialect: d, Token: "wrenbot", AllowForbidden: true}
 			if d == Google && s != nil && (s.Status == 408 || s.Status == 421 || s.Status == 425 || s.Failure == "redirect") {
-				continue // see TestSnapshotGoogleMissing
+				continue // TestSnapshotGoogleMissing tests these
 			}
 			v := wantMatch(t, s.Group(p, noon), "/b", Defer, Unreachable)
 			if !v.Until.Equal(s.Expires(p)) {
@@ -167,8 +166,8 @@ func TestSnapshotGoogleMissing(t *testing.T) {
 	wantMatch(t, attempt(429, "").Group(google, noon), "/a", Defer, Unreachable)
 }
 
-// While the file is unreachable, a good copy stays in force for 30 days (2.3.1.4, 2.4). The
-// days are counted from the time at which the copy was last good.
+// While the file is unreachable, a good copy is used for 30 days (RFC 9309, 2.3.1.4, 2.4), counted
+// from the time at which the site last confirmed the copy.
 func TestSnapshotCopyInForce(t *testing.T) {
 	s := attempt(200, closedA)
 	for i := range 3 {
@@ -204,8 +203,8 @@ func TestSnapshotCopyInForce(t *testing.T) {
 	wantMatch(t, s.Group(Policy{Dialect: Koster1996, Token: "wrenbot"}, noon), "/b", Defer, Unreachable)
 }
 
-// If a site without robots.txt becomes unreachable, its verdicts are Defer. A missing file is
-// not a copy, and an unreachable file never allows.
+// If a site without robots.txt becomes unreachable, the verdict is Defer. The earlier 404 does not
+// count as a copy, and an unreachable file never allows.
 func TestSnapshotMissingIsNoCopy(t *testing.T) {
 	for _, status := range []int{404, 403} {
 		s := failed("timeout").After(attempt(status, ""))
@@ -243,8 +242,8 @@ func TestSnapshotNotModified(t *testing.T) {
 	}
 }
 
-// After does not change its arguments. It resets the failures at the first answer, and uses a
-// stricter, laxer or missing file at once.
+// After does not change its arguments. The first answer resets the failures. A file that is
+// stricter, less strict or missing counts at once.
 func TestSnapshotAfter(t *testing.T) {
 	good := attempt(200, closedA)
 	down := failed("connect").After(failed("connect").After(good))
@@ -268,7 +267,7 @@ func TestSnapshotAfter(t *testing.T) {
 	if s := failed("dns").After(nil); s.Failures != 1 || s.Good() != nil {
 		t.Errorf("%+v", s)
 	}
-	// A previous snapshot that did not come from After counts as one failure.
+	// A previous snapshot that was not made by After counts as one failure.
 	if s := failed("dns").After(failed("dns")); s.Failures != 2 || !s.Since.Equal(noon) {
 		t.Errorf("%+v", s)
 	}
@@ -277,7 +276,7 @@ func TestSnapshotAfter(t *testing.T) {
 	}
 }
 
-// A snapshot survives storage without loss.
+// A snapshot can be encoded and decoded without loss.
 func TestSnapshotIsPlainData(t *testing.T) {
 	s := attempt(200, closedA)
 	s.Header = Header{"a", "b", "c", "d", "e", "f", noon, "g"}
@@ -308,7 +307,8 @@ func TestSnapshotIsPlainData(t *testing.T) {
 	}
 }
 
-// The caller may have cut the body. A last line that was cut counts only if it is a Disallow.
+// The caller may have cut the body (Cut). A last line that was cut counts only if it is a
+// Disallow.
 func TestSnapshotCutBody(t *testing.T) {
 	s := attempt(200, "User-agent: *\nDisallow: /\nAllow: /a")
 	wantMatch(t, s.Group(policy, noon), "/ab", Allow, RuleMatched)
@@ -316,8 +316,8 @@ func TestSnapshotCutBody(t *testing.T) {
 	wantMatch(t, s.Group(policy, noon), "/ab", Disallow, RuleMatched)
 }
 
-// "Crawlers SHOULD NOT use the cached version for more than 24 hours" (2.4).
-// House: an answer is used for at least 5 minutes.
+// "Crawlers SHOULD NOT use the cached version for more than 24 hours" (RFC 9309, 2.4). House: an
+// answer is used for at least 5 minutes.
 func TestSnapshotExpires(t *testing.T) {
 	date := "Sun, 01 Mar 2026 11:00:00 GMT" // the server's clock is an hour slow
 	for _, c := range []struct {
@@ -360,8 +360,8 @@ func TestSnapshotExpires(t *testing.T) {
 	}
 }
 
-// House: after a failure robots.txt is requested again after a minute. This time is doubled up
-// to an hour. A Retry-After of any length counts, but does not make the time shorter.
+// House: after a failure robots.txt is requested again after a minute. This time is doubled up to
+// an hour. A Retry-After can make it longer, without a limit, but never shorter.
 func TestSnapshotRetry(t *testing.T) {
 	var s *Snapshot
 	for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
@@ -388,8 +388,7 @@ func TestSnapshotRetry(t *testing.T) {
 	}
 }
 
-// After keeps Mining for any outcome of an attempt at robots.txt, and Mining is not
-// used as a copy.
+// After keeps Mining after any attempt to fetch robots.txt. Mining is not used as a copy.
 func TestTheTDMRepOfASiteStaysWithItsSnapshots(t *testing.T) {
 	begin := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	mining := &Snapshot{Status: 200, Fetched: begin, Body: []byte("[]")}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// URLError reports a URL that robots.txt does not apply to.
+// URLError reports a string that is not the URL of a site with a robots.txt.
 type URLError struct {
 	URL  string
 	Want string // the expected form, such as "want a valid host name"
@@ -75,7 +75,7 @@ func Locate(rawURL string) (string, error) {
 	return scheme + "://" + host + "/robots.txt", nil
 }
 
-// siteOf returns the site of a URL that Locate returned, with a final slash.
+// siteOf returns scheme, host and port of a URL that Locate has returned, with a final slash.
 func siteOf(located string) string { return strings.TrimSuffix(located, robotsPath[1:]) }
 
 // split returns the lower-cased scheme and the authority of an absolute URL.
@@ -127,17 +127,17 @@ func cleanHost(host string) string {
 	}
 	name := strings.TrimSuffix(string(out), ".")
 	if strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, "..") {
-		return "" // an empty label
+		return "" // the host has an empty label
 	}
 	return name
 }
 
-// Target returns the target of rawURL for Group.Match: the path and query of rawURL as they are
-// sent in a request, without the fragment. Target does not use net/url, which refuses URLs that
-// servers accept, such as /100%zz.
+// Target returns the target of rawURL for Group.Match: its path and query in the form that a
+// request has, without the fragment. Target does not use net/url, which refuses URLs that servers
+// accept, such as /100%zz.
 //
-// A URL without a path has the path "/". A rawURL that begins with one slash is already a path.
-// A rawURL that begins with two slashes is a URL without a scheme. For any other string without
+// A URL without a path has the path "/". A rawURL that begins with one slash is already a path. A
+// rawURL that begins with two slashes is a URL without a scheme. For any other string without
 // "://" Target returns a *URLError.
 func Target(rawURL string) (string, error) {
 	s := rawURL

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The file of a site is /robots.txt with the same scheme, host and effective port
-// (RFC 9309, 2.3; the table of Google's page).
+// Locate returns /robots.txt with the same scheme, host and effective port (RFC 9309, 2.3; the
+// table on Google's page).
 func TestLocate(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"https://example.com/folder/file":           "https://example.com/robots.txt",
@@ -51,7 +51,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// A URL to which no robots.txt applies gives a *URLError with the expected form.
+// For a URL to which no robots.txt applies, Locate returns a *URLError with the expected form.
 func TestLocateErrors(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"":                                 "absolute",
@@ -121,7 +121,7 @@ func TestLocateIsStable(t *testing.T) {
 	}
 }
 
-// Target returns the path and query of the raw string, as they are sent.
+// Target returns the path and query of the raw string in the form that a request has.
 func TestTarget(t *testing.T) {
 	for rawURL, want := range map[string]string{
 		"https://example.com":                "/",
@@ -206,7 +206,7 @@ func TestCheckTokenOf1996(t *testing.T) {
 	}
 }
 
-// A token that cannot be named belongs to the "*" groups.
+// The "*" groups apply to a token that no group can name.
 func TestInvalidTokenGetsStar(t *testing.T) {
 	const file = "User-agent: wren\nDisallow: /a\nUser-agent:\nDisallow: /c\nUser-agent: *\nDisallow: /b\n"
 	for _, token := range []string{"", "wren2", "*", "wren/1.0", "\x00"} {

@@ -12,8 +12,8 @@ import (
 //
 // For the file that the protocol also defines, see TDMRep.
 type TDM struct {
-	Mining Stance // Refused: the site reserves the right (tdm-reservation 1); Granted: it does not (0)
-	Policy string // URL of the terms for mining; "" without one
+	Mining Stance // Refused: the site reserves the right (tdm-reservation is 1); Granted: it does not (0)
+	Policy string // URL of the terms for mining; "" if none exists
 }
 
 // maxPolicy is the length of the longest URL of a policy, in octets.
@@ -46,8 +46,8 @@ func MetaTDM(name, content string) TDM {
 	return TDM{}
 }
 
-// Merge returns the more restrictive stance of d and o. It also returns the policy of d, or the
-// policy of o if d has none.
+// Merge returns a TDM with the more restrictive Mining of d and o. Its Policy is that of d, or
+// that of o if d has none.
 func (d TDM) Merge(o TDM) TDM {
 	d.Mining = max(d.Mining, o.Mining)
 	if d.Policy == "" {
@@ -56,8 +56,8 @@ func (d TDM) Merge(o TDM) TDM {
 	return d
 }
 
-// reservationOf parses one value of tdm-reservation. The value may be a list, because a proxy
-// may join fields.
+// reservationOf parses one value of tdm-reservation. The value may be a list, because a proxy may
+// have joined several fields.
 func reservationOf(value string) Stance {
 	all, unclear := unstated, false
 	for v := range strings.SplitSeq(value, ",") {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TDM Reservation Protocol: 1 reserves, 0 does not reserve, and any other value is ignored. If
+// In the TDM Reservation Protocol, 1 reserves, 0 does not, and any other value is ignored. If
 // there are several values, the most restrictive counts.
 func TestReservations(t *testing.T) {
 	for _, c := range []struct {
@@ -29,7 +29,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// A policy is a URL. The first that is named counts.
+// A policy is a URL. The first policy of an answer counts.
 func TestPolicies(t *testing.T) {
 	for value, want := range map[string]string{
 		" https://a.test/p ": "https://a.test/p", "/p": "/p", "": "", "a b": "", "a\nb": "", "\xff": "", "a\x7f": "",
@@ -47,7 +47,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// For any values Merge is idempotent and never less restrictive.
+// Merge is idempotent for any values, and its result is never less restrictive.
 func FuzzTDM(f *testing.F) {
 	for _, s := range []string{"1", "0", "0, 1", "0, x", "https://a.test/p", " 1"} {
 		f.Add(s, "0")
@@ -70,7 +70,7 @@ func FuzzTDM(f *testing.F) {
 	})
 }
 
-// Reading signals never panics. Of all statements about a use the most restrictive decides.
+// Signals never panics. The most restrictive of all statements about a use decides.
 func FuzzSignals(f *testing.F) {
 	for _, s := range []string{"train-ai=n, search=y", "search=yes, ai-train=no", "noai, noindex", "1", "/p train-ai=n", "unavailable_after: 2001-01-01"} {
 		f.Add(s)

@@ -10,7 +10,7 @@ import (
 // report of a W3C Community Group, "TDM File on the Origin Server").
 const TDMRepPath = "/.well-known/tdmrep.json"
 
-// Bounds of a tdmrep.json. A longer file is not read. Rules beyond their bound are left out.
+// Bounds of a tdmrep.json. A longer file is not read, and further rules are left out.
 const (
 	MaxTDMRepBytes = 64 << 10
 	maxTDMRules    = 1000
@@ -20,10 +20,11 @@ const (
 // concurrent use.
 type TDMRep struct {
 	rules []tdmRule
-	err   error // see Err
+	err   error // the result of Err
 }
 
-// Err returns why the file could not be read, or nil. An unread file states nothing.
+// Err returns the reason why the file could not be read, or nil if it was read. An unread file
+// states nothing.
 func (f *TDMRep) Err() error { return f.err }
 
 // tdmRule is one object of a tdmrep.json: the statements about the URLs whose path and query
@@ -73,7 +74,7 @@ func ParseTDMRep(body []byte) *TDMRep {
 	return f
 }
 
-// text returns the value of a JSON string, or a JSON number as written. It returns "" for other
+// text returns the value of a JSON string, or the text of a JSON number. It returns "" for other
 // values.
 func text(raw json.RawMessage) string {
 	var s string
@@ -86,9 +87,9 @@ func text(raw json.RawMessage) string {
 	return ""
 }
 
-// match returns the statements about target, a path and query, and the location that they are
-// for. The first location that matches decides, even if a longer location matches. Locations
-// are patterns as in Allow and Disallow (RFC 9309, section 2.2.3).
+// match returns the statements about target, a path and query, and the location that they belong
+// to. The first matching location decides, even if a longer location matches. Locations are
+// patterns as in Allow and Disallow (RFC 9309, section 2.2.3).
 func (f *TDMRep) match(target string) (d TDM, location string) {
 	if len(f.rules) == 0 {
 		return TDM{}, ""

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The first location that matches decides. A file that cannot be parsed states nothing.
+// The first matching location decides. A file that cannot be parsed states nothing.
 func TestTDMRep(t *testing.T) {
 	const file = `[
 		{"location": "/free/*.pdf$", "tdm-reservation": 0},
@@ -50,8 +50,8 @@ func TestTDMRep(t *testing.T) {
 	}
 }
 
-// A reservation in the file refuses purposes that use text and data mining. The statement names
-// the rule in the file.
+// A reservation in the file refuses the purposes that use text and data mining. The statement
+// contains the location of the rule.
 func TestSignalsOfTDMRep(t *testing.T) {
 	f := ParseTDMRep([]byte(`[{"location":"/a*","tdm-reservation":1,"tdm-policy":"https://a.example/p"},{"location":"/b","tdm-reservation":0}]`))
 	s := f.Signals("/a/b")
@@ -73,7 +73,7 @@ func TestSignalsOfTDMRep(t *testing.T) {
 	}
 }
 
-// Any file is read within the bounds. Each statement belongs to a rule.
+// No file causes a panic, the bounds are kept, and each statement belongs to a rule.
 func FuzzTDMRep(f *testing.F) {
 	f.Add(`[{"location":"/a*b$","tdm-reservation":1,"tdm-policy":"/p"}]`, "/axb")
 	f.Add(`{"location":"%","tdm-reservation":"0"}`, "")
@@ -95,7 +95,7 @@ func FuzzTDMRep(f *testing.F) {
 	})
 }
 
-// Parsing does not change the body: a second parse gives the same result.
+// ParseTDMRep does not change the body, so a second call gives the same result.
 func TestParseTDMRepLeavesItsArgument(t *testing.T) {
 	for _, text := range []string{`[{"location": "/a", "tdm-reservation": 1}, {"location": "/"}]`, `{"location": "/a", "tdm-reservation": 1}`} {
 		body := []byte(text)

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// utf16Of returns a function that reads one code unit of a text in UTF-16, and the length of
-// the byte order mark. If there is no mark, the byte order follows from the zeros in the first
-// two characters, which are ASCII in all formats of this package (XML 1.0, appendix F). For a
+// utf16Of returns a function that reads one code unit of a text in UTF-16, and the length of the
+// byte order mark. Without a mark, the zeros in the first two characters show the byte order,
+// because these characters are ASCII in all formats of this package (XML 1.0, appendix F). For a
 // text that is not in UTF-16, the function is nil.
 func utf16Of(b []byte) (unit func([]byte) uint16, mark int) {
 	little := func(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 }
@@ -30,9 +30,9 @@ func utf16Of(b []byte) (unit func([]byte) uint16, mark int) {
 
 func ascii(c byte) bool { return 0 < c && c < utf8.RuneSelf }
 
-// textOf returns a document in UTF-8, without a byte order mark. A document that is neither in
-// UTF-16 nor in UTF-8 is read as ISO 8859-1. This is enough, because only ASCII matters except
-// in paths, and ASCII is the same in all encodings that extend it.
+// textOf returns a document in UTF-8, without a byte order mark. If the document is in neither
+// UTF-16 nor UTF-8, it is read as ISO 8859-1. Only ASCII matters except in paths, and all
+// encodings that extend ASCII agree on it.
 func textOf(body []byte) []byte {
 	if unit, mark := utf16Of(body); unit != nil {
 		return []byte(decodeUTF16(body[mark:], unit))

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// A tokenError reports a product token that no robots.txt group can name.
+// A tokenError reports a string that cannot be a product token, so no robots.txt group can name
+// it.
 type tokenError struct {
 	Token   string
-	Dialect Dialect // in which the token is not valid
+	Dialect Dialect // dialect in which the token is not valid
 }
 
 // Error returns the token, the first character of it that is not valid, and the characters that
@@ -33,9 +34,9 @@ func (e *tokenError) Error() string {
 // digit would be read as the token of another crawler.
 func CheckToken(token string) error { return RFC9309.CheckToken(token) }
 
-// CheckToken is like the function CheckToken, for dialect d. Dialect Koster1996 accepts a token
+// CheckToken is like the function CheckToken, for dialect d. Dialect Koster1996 accepts the tokens
 // of HTTP/1.0, which may have digits (draft of 1996, 3.3; RFC 1945, 2.2). The other dialects
-// accept a token of RFC 9309.
+// accept the tokens of RFC 9309.
 func (d Dialect) CheckToken(token string) error {
 	good := tokenOf(token)
 	if d == Koster1996 {
@@ -57,7 +58,7 @@ func kosterToken(s string) string {
 }
 
 // tokenOf returns the product token that s begins with. Site owners write "bot/1.2", "bot*" or
-// "bot 1.2" and mean "bot".
+// "bot 1.2" for the token "bot".
 func tokenOf(s string) string {
 	i := 0
 	for i < len(s) && (isAlpha(s[i]) || s[i] == '-' || s[i] == '_') {
@@ -72,8 +73,8 @@ func isStar(value string) bool {
 	return value != "" && value[0] == '*' && (len(value) == 1 || isSpace(value[1]))
 }
 
-// equalFold reports whether a and b are equal if the case of ASCII letters is ignored.
-// strings.EqualFold would also say that the Kelvin sign equals a k.
+// equalFold reports whether a and b are equal if the case of ASCII letters is ignored. Unlike
+// strings.EqualFold, it does not treat the Kelvin sign as a k.
 func equalFold(a, b string) bool {
 	return len(a) == len(b) && hasPrefixFold(a, b)
 }

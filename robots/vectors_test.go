@@ -44,7 +44,7 @@ func readVectors(t testing.TB) []vector {
 	return list
 }
 
-// Every vector is tested in its dialect, with and without the site of the file.
+// Each vector gives its verdict in its dialect, with and without the site of the file.
 func TestVectors(t *testing.T) {
 	count := map[Dialect]int{}
 	for _, v := range readVectors(t) {

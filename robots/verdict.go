@@ -9,8 +9,8 @@ import (
 type Access uint8
 
 const (
-	// Defer means that it is not known yet whether the URL may be requested. Defer is the zero
-	// value, so that an unset verdict is not a permission.
+	// Defer means that it is not known yet whether the URL may be requested. It is the zero value,
+	// so that a Verdict that was never set permits nothing.
 	Defer Access = iota
 	// Allow means that the URL may be requested.
 	Allow
@@ -39,18 +39,18 @@ const (
 	NoReason Reason = iota
 	// RuleMatched: Verdict.Rule is the rule that decided (RFC 9309, 2.2.2).
 	RuleMatched
-	// NoRule: a group applies, but none of its rules matches (2.2.2).
+	// NoRule: a group applies, but none of its rules matches (RFC 9309, 2.2.2).
 	NoRule
-	// NoGroup: no group of the file names this crawler or "*" (2.2.1).
+	// NoGroup: no group of the file names this crawler or "*" (RFC 9309, 2.2.1).
 	NoGroup
-	// RobotsFile: the URL is /robots.txt itself, always allowed (2.2.2).
+	// RobotsFile: the URL is /robots.txt itself, always allowed (RFC 9309, 2.2.2).
 	RobotsFile
-	// Missing: the site has no robots.txt, for example 404 (2.3.1.3).
+	// Missing: the site has no robots.txt, for example 404 (RFC 9309, 2.3.1.3).
 	Missing
 	// Forbidden: robots.txt was refused with 401, 402, 403 or 451.
 	Forbidden
-	// Unreachable: robots.txt could not be fetched, and there is no copy that
-	// is recent enough (2.3.1.4).
+	// Unreachable: robots.txt could not be fetched, and there is no copy that is recent enough
+	// (RFC 9309, 2.3.1.4).
 	Unreachable
 	// LongUnreachable: robots.txt has been unreachable for more than 30 days and there is no
 	// copy. Only dialect Google has this reason. It then allows every URL.
@@ -58,8 +58,8 @@ const (
 	// NoTarget: the argument is neither a URL nor a path, so no rule can be
 	// applied.
 	NoTarget
-	// OtherSite: the URL belongs to another site, to which this robots.txt does
-	// not apply (2.3).
+	// OtherSite: the URL belongs to another site, to which this robots.txt does not apply (RFC
+	// 9309, 2.3).
 	OtherSite
 )
 
@@ -96,7 +96,7 @@ func (r Reason) String() string {
 type Rule struct {
 	Allow   bool
 	Pattern string // the path pattern as written in the file
-	Line    int    // its line, from 1; 0 if there is no rule
+	Line    int    // number of the line, from 1; 0 if there is no rule
 }
 
 // String returns the rule as a line of robots.txt, or "" if there is no rule.
@@ -110,11 +110,11 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// Verdict is the answer for one URL. The Access of the zero Verdict is Defer.
+// Verdict is the result of matching one URL. The Access of the zero Verdict is Defer.
 type Verdict struct {
 	Access Access
-	Rule   Rule      // the rule that decided; its Line is 0 if no rule did
-	Until  time.Time // for Defer, the time to request robots.txt again
+	Rule   Rule      // the rule that decided; its Line is 0 if no rule decided
+	Until  time.Time // if Access is Defer: when to request robots.txt again
 	Reason Reason
 }
 

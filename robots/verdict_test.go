@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every Access and Reason has its own text, without a number.
+// Each Access and Reason has a text of its own, without a number.
 func TestWords(t *testing.T) {
 	seen := map[string]bool{}
 	words := []string{}
@@ -29,7 +29,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// All usual spellings of the keys of other records are accepted.
+// All usual spellings of keys such as Crawl-delay are accepted.
 func TestOtherKeys(t *testing.T) {
 	for key, want := range map[string]kind{
 		"Crawl-delay": delayLine, "crawldelay": delayLine, "Crawl delay": delayLine, "crawl_delay": delayLine,
@@ -72,7 +72,7 @@ func TestNoTargetNeverAllows(t *testing.T) {
 	}
 }
 
-// MatchURL parses the URL. It applies the rules only to URLs of its own site.
+// MatchURL applies the rules only to URLs of the site of the file.
 func TestMatchURL(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /private/\nDisallow: /*?x\n"
 	unknown := Parse([]byte(file), RFC9309).Group("wrenbot")
@@ -131,7 +131,7 @@ func TestZeroValuesDefer(t *testing.T) {
 		g.statements("/a")
 		g.noindex()
 	}
-	// The File of an answer without a robots.txt defers, unless the site has no robots.txt.
+	// For an answer without a robots.txt the File defers, unless the site has no robots.txt.
 	for status, access := range map[int]Access{200: Allow, 404: Allow, 403: Defer, 408: Defer, 503: Defer} {
 		s := attempt(status, "")
 		if v := s.File(RFC9309).Group("wrenbot").Match("/a"); v.Access != access {

@@ -67,7 +67,7 @@ func visit(db *store.DB, turn *frontier.Turn, body string) error {
 		Page:  &store.PageRecord{URL: u.String(), Time: began, Status: 200, Type: "text/plain", Size: int64(len(body))},
 		Links: []store.LinkRecord{{From: u.String(), To: "https://example.org/a", Hop: "L", Where: "a/href"}},
 	}
-	refused, err := db.PutVisit(v) // before the turn is finished
+	refused, err := db.PutVisit(v) // the visit is stored before the turn is finished
 	for _, e := range refused {
 		err = errors.Join(err, e)
 	}

@@ -1,5 +1,5 @@
-// Package storage reads what a crawl has kept on disk: its pages, their links, the archived
-// answers, and what became of each URL. Package crawler writes a crawl; this package changes
+// Package storage reads the data that a crawl has stored on disk: its pages, their links, the
+// archived answers, and the fate of each URL. Package crawler writes a crawl; this package changes
 // nothing.
 //
 // A crawl is one directory:
@@ -29,27 +29,26 @@
 //
 // # Errors
 //
-// A function that opens a crawl returns one of these errors, and has changed nothing then. The
-// errors of Crawler.Run are the same.
+// A function that opens a crawl returns one of these errors, and then has changed nothing.
+// Crawler.Run returns the same errors.
 //
 //   - [*InUseError]: a process runs the crawl. Wait until it has ended.
 //   - An error that wraps [ErrNoCrawl]: there is nothing to read.
-//   - [*DamagedError]: a file does not have the contents that the crawl has written. The command
-//     crawl repair mends it.
+//   - [*DamagedError]: a file does not have the content that the crawl has written. The command
+//     crawl repair corrects it.
 //
 // Any other error names the file and what to do: use the version of permesso that wrote the
 // state, or finish a purge or a repair that was interrupted.
 //
-// [DiskFull] says whether an error of a run means that the disk was full: make room, and run the
-// crawl again. After Close the error of a [Reader] is [ErrClosed].
+// [DiskFull] reports whether an error of a run means that the disk was full. Then make room, and
+// run the crawl again. After Close the methods of a [Reader] return [ErrClosed].
 //
-// An error of [Past.Capture] is about one answer, and no other answer is affected. The body may be
-// in the archive of an earlier crawl that cannot be found or read: put that crawl back beside
-// this one.
+// An error of [Past.Capture] concerns only one answer. The body may be in the archive of an
+// earlier crawl that cannot be found or read: put that crawl back beside this one.
 //
 // # Units and concurrency
 //
-// Sizes and offsets are in bytes, digests and times as the fields say.
+// Sizes and offsets are in bytes. The comment of each field with a digest or a time says its form.
 //
 // A [Reader] and a [Past] are safe for concurrent use, except that Close of a Reader must not
 // overlap with another call. A [Capture] is for one goroutine at a time. Any number of processes may

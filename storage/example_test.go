@@ -13,7 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The records of URLs and sites in a crawl that is not running.
+// OpenReader gives access to the state of a crawl that is not running: its entries, sites and
+// snapshots.
 func ExampleOpenReader() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -32,10 +33,10 @@ func ExampleOpenReader() {
 		for e, err := range r.Entries(site) {
 			fmt.Println(e.URL, e.Fate.Code, e.Fate.Status, err)
 		}
-		for e, err := range r.Queued(site) { // those that have not ended
+		for e, err := range r.Queued(site) { // entries that have not ended
 			fmt.Println(e.URL, err)
 		}
-		copied, err := r.Snapshot(site) // the last one
+		copied, err := r.Snapshot(site) // the last stored copy of robots.txt
 		fmt.Println("robots.txt:", copied, err)
 		for earlier, err := range r.Snapshots(site) {
 			fmt.Println(earlier, err)
@@ -48,7 +49,7 @@ func ExampleOpenReader() {
 	// robots.txt: <nil> <nil>
 }
 
-// How many URLs a crawl has not fetched yet.
+// Sites can be used to count the URLs that a crawl has not fetched yet.
 func ExampleReader_Sites() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -68,7 +69,7 @@ func ExampleReader_Sites() {
 	// Output: 0
 }
 
-// What became of one URL.
+// Entry says how a URL was found and how it ended.
 func ExampleReader_Entry() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -91,7 +92,8 @@ func ExampleReader_Entry() {
 	// undecided 0 false <nil> 1
 }
 
-// The lines of a crawl's pages and links, also while it runs.
+// ReadPages and ReadLinks return the lines of pages.jsonl and links.jsonl, also while the crawl
+// runs.
 func ExampleReadPages() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -100,7 +102,7 @@ func ExampleReadPages() {
 		var damaged *storage.DamagedError
 		switch {
 		case errors.As(err, &damaged):
-			fmt.Println(damaged) // a line that is not a record: the loop goes on
+			fmt.Println(damaged) // this line is not a record; the loop continues
 		case err != nil:
 			log.Fatal(err)
 		default:
@@ -109,7 +111,7 @@ func ExampleReadPages() {
 	}
 	for l, err := range storage.ReadLinks(ctx, dir) {
 		if err != nil {
-			log.Fatal(err) // also a damaged line
+			log.Fatal(err) // any error ends this loop, also one of a damaged line
 		}
 		fmt.Println(l.From, "->", l.To)
 	}
@@ -118,7 +120,8 @@ func ExampleReadPages() {
 	// https://example.org/ -> https://example.org/a
 }
 
-// crawl that has it.
+// Capture returns the last archived answer to a URL, from this crawl or from an earlier crawl that has
+// the body.
 func ExampleOpenPast() {
 	dir, remove := smallCrawl()
 	defer remove()
@@ -144,7 +147,7 @@ func ExampleOpenPast() {
 	// Output: 200 hello <nil>
 }
 
-// The bodies of pages that a crawl keeps in pages.jsonl.
+// ReadBodies returns the bodies of pages that a crawl keeps in pages.jsonl.
 func ExampleReadBodies() {
 	dir, remove := smallCrawl() // keeps its bodies in the archive alone
 	defer remove()
@@ -157,7 +160,7 @@ func ExampleReadBodies() {
 	// Output: https://example.org/ 0 0
 }
 
-// The WARC files of a crawl.
+// ArchiveFiles returns the paths of a crawl's WARC files.
 func ExampleArchiveFiles() {
 	dir, remove := smallCrawl()
 	defer remove()

@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// The records have the names in JSON under which the crawl writes them. That they have the same
-// fields is a matter of their conversion.
+// The JSON names of the records are the names that the crawl writes. Conversions in the package
+// ensure that the fields are the same.
 func TestRecordsHaveTheNamesOfTheFiles(t *testing.T) {
 	for is, want := range map[reflect.Type]reflect.Type{
 		reflect.TypeFor[PageRecord](): reflect.TypeFor[store.PageRecord](), reflect.TypeFor[LinkRecord](): reflect.TypeFor[store.LinkRecord](),

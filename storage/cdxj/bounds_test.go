@@ -95,14 +95,14 @@ func TestLinesAtTheirBounds(t *testing.T) {
 	}
 }
 
-// Only captures have an entry, with the type of their line.
+// EntryOf returns an entry for captures only, with the media type that their line has.
 func TestEntryOf(t *testing.T) {
 	const fields = "application/warc-fields"
 	most := "a/" + strings.Repeat("b", 253)
 	for _, c := range []struct {
 		of   warc.Type
 		kind string
-		want string // "-" if it is not a capture
+		want string // media type of the entry; "-" if there is no entry
 	}{
 		{warc.Response, "text/html", "text/html"},
 		{warc.Response, " \tText/HTML \t; charset=x", "text/html"},
@@ -167,7 +167,7 @@ func TestEntryOf(t *testing.T) {
 	}
 }
 
-// The errors that end Index.
+// Some errors end the iteration of Index.
 func TestIndexEnds(t *testing.T) {
 	file, placed := archive(t)
 	n := 0
@@ -194,7 +194,7 @@ func TestIndexEnds(t *testing.T) {
 	}
 }
 
-// An incomplete record has no entry, and the error says why.
+// An incomplete record gets no entry, and the error says why.
 func TestNoEntryOfARecordThatIsCut(t *testing.T) {
 	file, placed := archive(t)
 	for _, p := range placed {
@@ -224,8 +224,8 @@ func TestLongestLine(t *testing.T) {
 	}
 }
 
-// The default memory of a Sorter holds more than one line.
-func TestMemoryThatIsNotGiven(t *testing.T) {
+// Without a given memory, a Sorter holds more than one line in memory.
+func TestTheDefaultMemoryOfASorter(t *testing.T) {
 	for _, memory := range []int{0, -1} {
 		s := NewSorter(filepath.Join(t.TempDir(), "none"), memory)
 		defer s.Close()
@@ -237,7 +237,7 @@ func TestMemoryThatIsNotGiven(t *testing.T) {
 	}
 }
 
-// A room accepts that many bytes.
+// A room is a writer that accepts so many bytes, and then fails.
 type room struct{ left int }
 
 var errFull = errors.New("disk full")
@@ -250,7 +250,7 @@ func (r *room) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// WriteTo returns how many bytes were written, and all errors.
+// WriteTo returns the number of written bytes, and each error.
 func TestWriteToADiskThatIsFull(t *testing.T) {
 	s := NewSorter(t.TempDir(), 0)
 	defer s.Close()
@@ -276,7 +276,7 @@ func TestWriteToADiskThatIsFull(t *testing.T) {
 	}
 }
 
-// indexErrors returns the errors of a loop over all entries.
+// indexErrors returns the errors that Index yields for r.
 func indexErrors(t *testing.T, r io.Reader) (errs []error) {
 	for e, err := range Index(t.Context(), r, "f") {
 		if (e == nil) != (err != nil) {

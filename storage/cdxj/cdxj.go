@@ -18,15 +18,14 @@ import (
 )
 
 // SURT returns the key of a URL: its host with the labels in reverse order, then its path and
-// query, all in lower case. A www., www2. and so on at the beginning of the host is left out,
-// as are user information, fragment and the scheme's default port. The parameters of the query
-// are sorted.
+// query, all in lower case. It leaves out user information, the fragment, the scheme's default
+// port, and a prefix of the host such as www. or www2. The parameters of the query are sorted.
 //
 // ReplayWeb.page looks up URLs by the same rules, so it can use this index. The surt library of
-// Python, and pywb with it, also removes a slash at the end of a path, and session IDs.
+// Python, which pywb uses, also removes a slash at the end of a path, and session IDs.
 //
-// A URL that is not http or https, or cannot be parsed, is its own key. White space in a key is
-// always escaped.
+// A URL that is not http or https, or that cannot be parsed, is its own key. White space in a key
+// is always escaped.
 func SURT(rawURL string) string {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	if !ok || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
@@ -81,26 +80,26 @@ func escape(s string) string {
 
 func blank(r rune) bool { return r <= ' ' || r == 0x7f }
 
-// timeForm is the form of the time in a line, for package time.
+// timeForm is the layout of the time in a line.
 const timeForm = "20060102150405"
 
 // An Entry is one line of an index.
 type Entry struct {
-	Key  string    // SURT of URL
-	Time time.Time // UTC, to the second
+	Key  string    // the result of SURT for URL
+	Time time.Time // time of the capture in UTC, to the second
 
 	URL      string
 	MIME     string // media type without parameters; "warc/revisit" for a revisit
 	Status   int    // HTTP status; 0 if the answer has no status
-	Digest   string // of the payload, after the name of the algorithm
-	Length   int64  // of the record as stored, in bytes
-	Offset   int64  // of the record in its file, in bytes
-	Filename string // of the WARC file, without directories
+	Digest   string // digest of the payload, without the name of the algorithm
+	Length   int64  // size of the record as stored, in bytes
+	Offset   int64  // position of the record in its file, in bytes
+	Filename string // name of the WARC file, without directories
 }
 
-// Append appends the line of e to b, with the newline. The members of the JSON object are in
-// the order of the specification; mime, status and digest are left out if they are not known. If
-// the key is empty or has white space in it, Append returns b and an error.
+// Append appends the line of e to b, with the newline. The members of the JSON object are in the
+// order of the specification. Members for mime, status and digest are left out if the values are
+// not known. If the key is empty or contains white space, Append returns b and an error.
 func (e *Entry) Append(b []byte) ([]byte, error) {
 	if e.Key == "" || strings.IndexFunc(e.Key, blank) >= 0 {
 		return b, fmt.Errorf("CDXJ: the key %q is empty or has white space in it: make it with SURT", e.Key)
@@ -145,13 +144,13 @@ func appendEscaped(b []byte, s string) []byte {
 	w := bytes.NewBuffer(b)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // cannot fail for a string and a buffer
+	_ = enc.Encode(s) // no error: a string is written to a buffer
 	return bytes.TrimSuffix(w.Bytes(), []byte("\n"))
 }
 
-// Parse parses a line, with or without its newline. It ignores members that Entry does not
-// have. Status, length and offset may also be JSON numbers, because some writers write them so.
-// The error says which part of the line is malformed.
+// Parse parses a line, with or without its newline. It ignores unknown members. Status, length and
+// offset may also be JSON numbers, because some writers use them. The error says which part of the
+// line is malformed.
 func Parse(line string) (*Entry, error) {
 	key, rest, _ := strings.Cut(line, " ")
 	stamp, object, ok := strings.Cut(rest, " ")
@@ -178,7 +177,7 @@ func Parse(line string) (*Entry, error) {
 	return e, nil
 }
 
-// A number is read from a JSON number, or from a JSON string that has a number. "", "-" and
+// A number is parsed from a JSON number, or from a JSON string that contains a number. "", "-" and
 // null are 0.
 type number int64
 
@@ -202,10 +201,10 @@ func clip(s string) string {
 	return s
 }
 
-// EntryOf returns the entry of a record in the WARC file with the given name, or nil for a
-// record that an index does not list. Only response, revisit and resource records are listed.
-// Of these, answers to HEAD are left out: a replay would show such an answer as an empty page,
-// instead of a capture with a body. A record without a URL is an error.
+// EntryOf returns the entry of a record in the WARC file with the given name, or nil for a record
+// that an index does not list. An index lists response, revisit and resource records, except for
+// answers to HEAD: a replay would show such an answer as an empty page. EntryOf fails for a record
+// without a URL.
 func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 	mime := ""
 	switch {
@@ -228,7 +227,7 @@ func EntryOf(p *warc.Placed, filename string) (*Entry, error) {
 }
 
 // NewEntry returns the entry of a record, or nil if an index does not list the record (see
-// EntryOf). It reads the block of the record. No part of the block may have been read before.
+// EntryOf). It reads the block of the record, no part of which may have been read before.
 func NewEntry(rec *warc.Record, filename string) (*Entry, error) {
 	p, err := rec.Placed()
 	if err != nil {
@@ -255,20 +254,19 @@ func mediaType(s string) string {
 // maxMediaType is the length of the longest media type (RFC 6838, section 4.2).
 const maxMediaType = 127 + 1 + 127
 
-// notMediaType reports whether a character is neither allowed in a token (RFC 9110, section
-// 5.6.2) nor the slash.
+// notMediaType reports whether a character cannot be in a media type: it is neither a slash nor
+// permitted in a token (RFC 9110, section 5.6.2).
 func notMediaType(c rune) bool {
 	return !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~/", c))
 }
 
-// Index iterates over the captures of a WARC file, in the order of the file. Its argument
-// filename is the name that the entries get. If a block should be an HTTP message, but is not
-// one, its entry has no status and no media type. The entries belong to the caller.
+// Index iterates over the captures of a WARC file, in the order of the file. The parameter
+// filename is the name that the entries get. If a block should be an HTTP message but is not one,
+// its entry has no status and no media type. The caller may keep and change the entries.
 //
-// A record that cannot be read comes as a pair without an entry, and with an error that wraps a
-// *warc.Error. The iteration then goes on with the next record that it can find. After any other
-// error the iteration ends: an error of r, or the error of ctx, which is checked before each
-// record.
+// A record that cannot be read is yielded as a nil entry with an error that wraps a *warc.Error.
+// The iteration then continues with the next record that it can find. It ends after any other
+// error: an error of r, or the error of ctx, which is checked before each record.
 func Index(ctx context.Context, r io.Reader, filename string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		if ctx == nil {
@@ -306,8 +304,8 @@ func nextEntry(in *warc.Reader, filename string) (*Entry, error) {
 	return NewEntry(rec, filename)
 }
 
-// passed moves a reader to the next record, after a record that could not be read. wrong is the
-// error of that record. If the reader itself fails, goesOn is false, and err is the reason.
+// passed moves a reader past a record that could not be read with the error wrong. If the reader
+// itself fails, goesOn is false, and err is the reason.
 func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
 	var bad *warc.Error
 	if !errors.As(wrong, &bad) {
@@ -317,7 +315,7 @@ func passed(in *warc.Reader, wrong error) (err error, goesOn bool) {
 	if err == nil || err == io.EOF {
 		return wrong, true
 	}
-	if errors.As(err, &bad) { // callers go on after a *warc.Error, so the error must not be one
+	if errors.As(err, &bad) { // not a *warc.Error, because callers continue after one
 		err = fmt.Errorf("byte %d: %w", bad.Offset, bad.Err)
 	}
 	return err, false

@@ -20,8 +20,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// The keys are those of warcio 2.4.11, except for WWW2 in capitals, which browsers never
-// request.
+// The keys are those of warcio 2.4.11, except that warcio does not remove WWW2 in capital letters,
+// which browsers never send.
 func TestSURT(t *testing.T) {
 	for _, c := range [][2]string{
 		{"http://example.com", "com,example)/"},
@@ -83,7 +83,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// With any strings, a line is the output of encoding/json without escapes for HTML.
+// For any strings, a line is the same as the output of encoding/json without escapes for HTML.
 func TestTheObjectOfALineIsJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[ -~]*`), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
@@ -188,10 +188,10 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Index continues after a damaged record.
-func TestIndexGoesOnBehindDamage(t *testing.T) {
+// Index continues after a damaged record and returns the following ones.
+func TestIndexContinuesAfterDamage(t *testing.T) {
 	file, placed := archive(t)
-	file[placed[4].Offset+placed[4].Length-6] ^= 1 // the checksum of the member
+	file[placed[4].Offset+placed[4].Length-6] ^= 1 // damage the checksum of the gzip member
 	var got []int64
 	var bad []int64
 	for e, err := range Index(t.Context(), bytes.NewReader(file), "a.warc.gz") {
@@ -279,7 +279,7 @@ func FuzzParse(f *testing.F) {
 		}
 		text, err := e.Append(nil)
 		if err != nil {
-			return // a key with other white space
+			return // the key has other white space
 		}
 		again, err := Parse(string(text))
 		if err != nil {

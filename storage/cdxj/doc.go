@@ -3,9 +3,9 @@
 //
 //	com,example)/path?query 20300102030405 {"url": ..., "mime": ..., ...}
 //
-// The key is a [SURT], which sorts the hosts of a domain, and the pages of a host, next to each
-// other. The time is that of WARC-Date, to the second. In the object, status, length and offset
-// are strings, as readers expect.
+// The key is a [SURT]. It sorts the hosts of a domain next to each other, and also the pages of a
+// host. The time is that of WARC-Date, to the second. In the JSON object, status, length and
+// offset are strings, as readers expect.
 //
 // Where to start:
 //
@@ -16,11 +16,11 @@
 //
 // # Errors
 //
-// A damaged record of a WARC file is a [*warc.Error], which has the offset of the record.
-// [Index] yields the error and continues. [Find] yields an error for a malformed
-// line, and continues. [Parse] and [Entry.Append] refuse what is no line of an index, and a Sorter
-// a line that is longer than [MaxLine]. All other errors are those of the reader, the writer or
-// the temporary files.
+// If a record of a WARC file is damaged, [Index] yields a [*warc.Error] with the offset of the
+// record, and continues. If a line of an index is malformed, [Find] yields an error and continues.
+// [Parse] and [Entry.Append] fail for a malformed line or entry. A Sorter fails for a line that is
+// longer than [MaxLine]. All other errors are those of the reader, the writer or the temporary
+// files.
 //
 // # Concurrency
 //
@@ -28,6 +28,6 @@
 //
 // # Sources
 //
-// The form is that of https://specs.webrecorder.net/cdxj/0.1.0/, the order of the lines is that of
-// LC_ALL=C sort.
+// The format is that of https://specs.webrecorder.net/cdxj/0.1.0/. The order of the lines is that
+// of LC_ALL=C sort.
 package cdxj

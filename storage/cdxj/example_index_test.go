@@ -14,12 +14,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Two lines of an index, sorted.
+// index is an index of two lines, which are sorted.
 const index = `example,a)/ 20300102030405 {"url":"http://a.example/","mime":"text/html","status":"200","length":"500","offset":"0","filename":"a.warc.gz"}
 example,a)/b 20300102030406 {"url":"http://a.example/b","mime":"text/html","status":"404","length":"300","offset":"500","filename":"a.warc.gz"}
 `
 
-// Find looks up a URL in an index of any size, without reading it all.
+// Find looks up a URL in an index of any size, without reading the whole index.
 func ExampleFind() {
 	for e, err := range cdxj.Find(strings.NewReader(index), int64(len(index)), "http://a.example/b") {
 		if err != nil {
@@ -31,7 +31,7 @@ func ExampleFind() {
 	// Output: 404 a.warc.gz 500 300
 }
 
-// Index makes the entries of a WARC file, and names the records that cannot be read.
+// Index returns the entries for a WARC file, and errors for the records that cannot be read.
 func ExampleIndex() {
 	enc, err := warc.NewEncoder(warc.Options{})
 	if err != nil {
@@ -50,7 +50,7 @@ func ExampleIndex() {
 		var damaged *warc.Error
 		switch {
 		case errors.As(err, &damaged):
-			fmt.Println("damaged at", damaged.Offset) // the loop goes on
+			fmt.Println("damaged at", damaged.Offset) // the loop continues
 			continue
 		case err == nil:
 			err = sorter.Add(e)
@@ -65,7 +65,7 @@ func ExampleIndex() {
 	// 1 entries
 }
 
-// A writer of WARC files has the entry of each record without reading it again.
+// A program that writes WARC files can make the entry of each record without reading the record.
 func ExampleEntryOf() {
 	enc, err := warc.NewEncoder(warc.Options{})
 	if err != nil {
@@ -81,13 +81,13 @@ func ExampleEntryOf() {
 	}
 	for _, p := range placed {
 		e, err := cdxj.EntryOf(&p, "a.warc.gz")
-		fmt.Println(p.Type, e != nil, err) // a request is not listed
+		fmt.Println(p.Type, e != nil, err) // e is nil, because an index does not list requests
 	}
 	rec, err := warc.ReadAt(bytes.NewReader(file), 0)
 	if err != nil {
 		log.Fatal(err)
 	}
-	e, err := cdxj.NewEntry(rec, "a.warc.gz") // the same entry, read from the file
+	e, err := cdxj.NewEntry(rec, "a.warc.gz") // the same entry, made by reading the record
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func ExampleEntryOf() {
 	// example,a)/ 200
 }
 
-// Parse and Append read and write one line. AddLine sorts lines that are written already.
+// Parse and Append read and write one line. AddLine adds a line that is already in this form.
 func ExampleParse() {
 	s := cdxj.NewSorter("", 0)
 	defer s.Close()

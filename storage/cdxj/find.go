@@ -10,10 +10,10 @@ import (
 )
 
 // Find returns the entries of one URL in an index of size bytes, in the order of the index. It
-// leaves out other URLs with the same key. It reads some thirty small pieces of a large index,
-// and holds one line in memory. For a malformed line it yields an error, and then continues
-// with the next line. If the lines of the index are not sorted by their bytes, Find may miss
-// some of them. Other goroutines may use r at the same time.
+// leaves out other URLs with the same key. It reads about thirty small pieces of a large index,
+// and holds one line in memory. If a line is malformed, it yields an error and continues with the
+// next line. The lines of the index must be sorted by their bytes; otherwise Find may miss some.
+// Other goroutines may use r at the same time.
 func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		key := append([]byte(SURT(url)), ' ')
@@ -52,8 +52,8 @@ func Find(r io.ReaderAt, size int64, url string) iter.Seq2[*Entry, error] {
 // findPiece is how many bytes of an index are read at once.
 const findPiece = 4 << 10
 
-// firstLine returns the offset of a line from which to search forward for key. This line is at
-// most findPiece bytes before the first line whose key is not less than key.
+// firstLine returns an offset from which a forward search finds the first line whose key is not
+// less than key. The offset is that of a line, at most findPiece bytes before the found one.
 func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	low, high := int64(0), size
 	buf := make([]byte, max(findPiece, len(key)))
@@ -80,9 +80,8 @@ func firstLine(r io.ReaderAt, size int64, key []byte) (int64, error) {
 	return low, nil
 }
 
-// lineAfter searches forward from an offset, and returns the offset of the first line that
-// begins after it. If that line does not begin before the offset end, the result is end or
-// more.
+// lineAfter returns the offset of the first line that begins after the offset from. If no line
+// begins between from and end, the result is end or more.
 func lineAfter(r io.ReaderAt, from, end int64, buf []byte) (int64, error) {
 	for from < end {
 		n, err := r.ReadAt(buf[:min(int64(len(buf)), end-from)], from)

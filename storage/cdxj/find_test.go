@@ -10,7 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// indexOf returns a sorted index of captures, one for each URL, some seconds apart.
+// indexOf returns a sorted index with one capture of each URL. The captures are some seconds
+// apart.
 func indexOf(t *testing.T, urls ...string) []byte {
 	t.Helper()
 	sorter := cdxj.NewSorter(t.TempDir(), 0)
@@ -46,7 +47,7 @@ func found(t *testing.T, index []byte, url string) (offsets []int64) {
 	return offsets
 }
 
-// Each capture is found by its URL, with any neighbours.
+// Each capture is found by its URL, next to any other URLs.
 func TestEachCaptureIsFoundByItsURL(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 3, 50, 3000} {
 		var urls []string
@@ -67,7 +68,8 @@ func TestEachCaptureIsFoundByItsURL(t *testing.T) {
 	}
 }
 
-// For URLs with the same key, only those of the given URL are found, at all times, in order.
+// If several URLs have the same key, Find returns all captures of the given URL in order, and no
+// others.
 func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 	index := indexOf(t, "http://a.example/X", "http://www.a.example/x", "https://a.example/x", "http://a.example/x", "http://a.example/x", "http://a.example/x/")
 	if got := fmt.Sprint(found(t, index, "http://a.example/x")); got != "[3 4]" {
@@ -78,9 +80,9 @@ func TestURLsThatShareAKeyAreToldApart(t *testing.T) {
 	}
 }
 
-// A malformed line is an error and hides no other line. A cut last line does not either,
-// and an index of a single line works.
-func TestALineThatIsNoneIsTold(t *testing.T) {
+// A malformed line gives an error, and hides no other line. The same is true for a last line that
+// was cut. An index may consist of one line.
+func TestMalformedLinesAreErrors(t *testing.T) {
 	good := indexOf(t, "http://a.example/x", "http://a.example/x")
 	line, _, _ := bytes.Cut(good, []byte("\n"))
 	index := append([]byte("example,a)/x 2020\n"), good...)
@@ -117,7 +119,7 @@ func TestALineThatIsNoneIsTold(t *testing.T) {
 	}
 }
 
-// Find ends, and yields no other URL, for any index.
+// For any index, Find ends and returns no other URL.
 func FuzzFind(f *testing.F) {
 	f.Add([]byte("example,a)/x 20300102030405 {\"url\":\"http://a.example/x\"}\n"), uint16(3))
 	f.Fuzz(func(t *testing.T, piece []byte, times uint16) {

@@ -21,7 +21,7 @@ func (f oddReader) Read(p []byte) (int, error)            { return f(p) }
 func (f oddReader) ReadAt(p []byte, _ int64) (int, error) { return f(p) }
 func (f oddReader) Write(p []byte) (int, error)           { return f(p) }
 
-// quiet calls a function, which must not panic.
+// quiet calls f, and fails the test if f panics.
 func quiet(t *testing.T, name string, f func() error, wantError bool) {
 	t.Helper()
 	defer func() {
@@ -36,8 +36,8 @@ func quiet(t *testing.T, name string, f func() error, wantError bool) {
 	}
 }
 
-// A line that is no entry is an error that names it in a few words.
-func TestLinesThatAreNone(t *testing.T) {
+// A line that is not an entry gives an error that says why in a few words.
+func TestInvalidLines(t *testing.T) {
 	for _, line := range []string{
 		"", " ", "\x00", "a", "a b", "a b c", "a b {", "a b {}", "a b []", "a b null", "{}", "a 20000101000000 {\"offset\":\"x\"}", "a 20000101000000 {\"offset\":\"-1\"}",
 		"a 2000 {}", "a 99999999999999 {}", "a 20000101000000 {\"status\":\"\x00\"}", "a 20000101000000 " + strings.Repeat("{\"a\":", 1<<16), strings.Repeat("x", 1<<20), "com,example)/ 20000101000000 {\"url\":7}",
@@ -46,8 +46,8 @@ func TestLinesThatAreNone(t *testing.T) {
 	}
 }
 
-// What cannot be read, or searched, is an error, or nothing is found; no search goes on for ever.
-func TestIndexesThatAreNone(t *testing.T) {
+// For an index that cannot be read or searched, Find returns an error or nothing, and always ends.
+func TestInvalidIndexes(t *testing.T) {
 	search := func(r io.ReaderAt, size int64, url string) error {
 		n := 0
 		for _, err := range Find(r, size, url) {
@@ -98,8 +98,8 @@ func TestIndexesThatAreNone(t *testing.T) {
 	}
 }
 
-// A Sorter is used in any order, also after Close, with a missing directory, and with a
-// writer that fails; no file is left.
+// The methods of a Sorter may be called in any order, also after Close, with a missing directory,
+// and with a writer that fails. No temporary file is left.
 func TestSortersInAnyOrder(t *testing.T) {
 	line := []byte(`com,example)/ 20000101000000 {"url":"http://example.com/"}`)
 	uses := map[string]func(*Sorter) error{
@@ -143,7 +143,7 @@ func TestSortersInAnyOrder(t *testing.T) {
 	}
 }
 
-// The zero values do not panic.
+// The methods of zero values do not panic.
 func TestZeroValues(t *testing.T) {
 	quiet(t, "Append", func() error { _, err := new(Entry).Append([]byte("x")); return err }, true)
 	quiet(t, "EntryOf", func() error { _, err := EntryOf(&warc.Placed{}, ""); return err }, false)

@@ -12,18 +12,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// A key is taken until its time and free from then on; a time a day ahead or more is
-// ignored.
+// A key is reserved until the given time, and free from then on. A time that is a day or more in
+// the future is ignored.
 func TestTimesAtTheirBounds(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for _, c := range []struct {
 		until time.Duration
-		at    time.Duration // of the later attempt
+		at    time.Duration // time of the second attempt, from the first
 		free  bool
 	}{
 		{time.Minute, 0, false},
 		{time.Minute, time.Minute - 1, false},
-		{time.Minute, time.Minute + 1, true}, // the lease is set in the last bit, a nanosecond
+		{time.Minute, time.Minute + 1, true}, // the lowest bit marks the lease and adds a nanosecond
 		{time.Minute, time.Minute + 2, true},
 		{24*time.Hour - 2, 0, false},
 		{24 * time.Hour, 0, true},
@@ -41,7 +41,8 @@ func TestTimesAtTheirBounds(t *testing.T) {
 	}
 }
 
-// A release lasts at most a day, less a minute; the zero time frees the key at once.
+// A release reserves a key for a day less a minute at most. With the zero time the key is free at
+// once.
 func TestReleaseAtItsBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
@@ -57,7 +58,7 @@ func TestReleaseAtItsBounds(t *testing.T) {
 			if taken, ok := a.Reserve("x", now, now.Add(time.Minute)); ok || taken.Lease || taken.Until.Sub(now) != want {
 				t.Errorf("released until %v: %v, %v, want %v", until, taken.Until.Sub(now), ok, want)
 			}
-			// It can be released only once.
+			// A key can be released only once.
 			a.Release("x", now.Add(time.Hour))
 			if taken, _ := a.Reserve("x", now, now.Add(time.Minute)); taken.Until.Sub(now) != want {
 				t.Errorf("released again: until %v", taken.Until.Sub(now))
@@ -78,8 +79,8 @@ func TestReleaseAtItsBounds(t *testing.T) {
 	}
 }
 
-// A released key is not this table's any more, even if another one reserves it for the same
-// time.
+// A table that has released a key can no longer change it, even if another table reserves the key
+// until the same time.
 func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	a, b := open(t, path), open(t, path)
@@ -96,7 +97,7 @@ func TestWhatWasReleasedIsNotReleasedAgain(t *testing.T) {
 	}
 }
 
-// A closed table blocks no request, and its reservations stay in the file.
+// A closed table does not block requests, and its reservations stay in the file.
 func TestClose(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	now := time.Now()
@@ -139,7 +140,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// Other users of the machine can neither read the table nor block keys.
+// The file has permissions only for the user. So other users can neither read the table nor block
+// keys.
 func TestOnlyTheUserMayReadIt(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it has no modes")

@@ -1,16 +1,17 @@
-// Package machine keeps the clocks that all crawls of one machine share: the time before
-// which no process requests anything from a site or an address.
+// Package machine keeps the clocks that all crawls of one machine share: the times before which no
+// process requests anything from a site or an address.
 //
 // [Open] the table at [DefaultPath], and share it with each crawl of the process, by the option
 // Shared of a crawler.Options, a fetch.ClientOptions or a [frontier.Options]. Call [Table.Close]
-// after the last crawl has ended. A [Table] is safe for concurrent use, also by several processes.
+// after the last crawl has ended. A [Table] is safe for concurrent use. Several processes may use
+// the file at the same time.
 //
 // # Errors
 //
-// [Open] returns an error of the file system, also if there is no room for the table, and an
-// error for a longer file, which is no table: remove it. Afterwards nothing fails. If another
-// program truncates the file, or after Close, every reservation succeeds: each crawl still keeps
-// its own pauses, but no longer those of the others.
+// [Open] returns an error of the file system, for example if the disk is full. It also returns an
+// error if the file is longer than a table: such a file is not a table and must be removed. After
+// Open nothing fails. If another program truncates the file, or after Close, every reservation
+// succeeds. Each crawl then still keeps its own pauses, but no longer those of other crawls.
 //
 // # The table
 //

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// Two processes open the same table. While one has reserved a name, the other waits.
+// Two processes open the same table. While one of them has reserved a name, the other must wait.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -34,7 +34,7 @@ func ExampleOpen() {
 	fmt.Println(ok)
 	taken, ok := other.Reserve("http://a.example", now, now.Add(time.Minute))
 	fmt.Println(ok, taken.Until.After(now))
-	one.Release("http://a.example", now) // the pause ends now
+	one.Release("http://a.example", now) // the pause ends at once
 	_, ok = other.Reserve("http://a.example", now.Add(time.Second), now.Add(time.Minute))
 	fmt.Println(ok)
 	// Output:
@@ -43,8 +43,8 @@ func ExampleOpen() {
 	// true
 }
 
-// A program shares the clocks of the machine with the crawls of the command crawl: the table is
-// an implementation of frontier.Shared, for crawler.Options.Shared.
+// A program that opens the table at DefaultPath shares its clocks with the crawls of the command
+// crawl. The table is a value for crawler.Options.Shared.
 func ExampleDefaultPath() {
 	path, err := machine.DefaultPath()
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 const (
 	places   = 1 << 20
 	fileSize = places * 8
-	// farthest is how far in the future a time may be. A later time is ignored, because a
-	// process with a wrong clock has written it, and it must not block a site for years.
+	// farthest is how far in the future a time may be. A later time is ignored: a process with a
+	// wrong clock has written it, and it must not block a site for years.
 	farthest = 24 * time.Hour
-	leased   = 1 // the lowest bit of a time: a request is under way
+	leased   = 1 // the lowest bit of a time is set while a request is under way
 )
 
 // A Table implements frontier.Shared. It is safe for concurrent use, also by several
@@ -29,11 +29,11 @@ const (
 type Table struct {
 	mem []byte
 
-	// mu guards reserved, and prevents that mem is unmapped. It does not guard the places in
-	// mem, because other processes do not have this lock. The places are changed by atomic
-	// operations.
+	// mu guards reserved, and is held while mem is used, so that Close does not unmap mem
+	// meanwhile. It does not guard the places in mem, because other processes do not have this
+	// lock. Places are changed by atomic operations.
 	mu       sync.Mutex
-	reserved map[string]int64 // the number that this table has written to the place of each name
+	reserved map[string]int64 // for each name, the number that this table has written to the name's place
 }
 
 // Open opens the table in the file at path, or creates the file. It may return an error of the
@@ -53,7 +53,7 @@ func Open(path string) (*Table, error) {
 	}
 	switch {
 	case info.Size() == fileSize:
-	case info.Size() < fileSize: // the file is new, or another process is creating it
+	case info.Size() < fileSize: // the file is new, or another process has not finished creating it
 		if err := f.Truncate(fileSize); err != nil {
 			return nil, err
 		}
@@ -90,7 +90,8 @@ func (t *Table) Reserve(key string, now, until time.Time) (taken frontier.Taken,
 	if t.mem == nil {
 		return taken, true
 	}
-	// If another process truncates the file, an access to mem panics. Then every key is free.
+	// If another process truncates the file, an access to mem panics. Then every key counts as
+	// free.
 	defer func() {
 		if recover() != nil {
 			taken, ok = frontier.Taken{}, true
@@ -116,15 +117,14 @@ func (t *Table) Renew(key string, until time.Time) {
 	t.set(key, until, leased)
 }
 
-// Release implements frontier.Shared. If until is later than about a day from now, Release uses
-// a time about a day from now instead. It changes nothing if another process has reserved key
-// after this table did.
+// Release implements frontier.Shared. It limits until to about a day from now. It changes nothing
+// if another process has reserved key after this table did.
 func (t *Table) Release(key string, until time.Time) {
 	t.set(key, until, 0)
 }
 
-// set writes until to the place of key, if this table has reserved key. mark is the lowest bit
-// of the new number: leased to renew the lease, or 0 to end it.
+// set writes until to the place of key, if this table has reserved key. mark is the lowest bit of
+// the new number: the constant leased to renew the lease, or 0 to end it.
 func (t *Table) set(key string, until time.Time, mark int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,16 +136,16 @@ func (t *Table) set(key string, until time.Time, mark int64) {
 	if most := time.Now().Add(farthest - time.Minute); until.After(most) {
 		until = most
 	}
-	defer func() { _ = recover() }() // see Reserve: an access to mem may panic
+	defer func() { _ = recover() }() // an access to mem may panic, see Reserve
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	if to := nanos(until) | mark; t.place(key).CompareAndSwap(was, to) && mark == leased {
 		t.reserved[key] = to
 	}
 }
 
-// DefaultPath returns the path of the table that the crawl command uses: permesso/clocks in the
-// state directory of the user (XDG Base Directory Specification). A program that opens this
-// table shares its clocks with the crawls of that command.
+// DefaultPath returns the path of the table of the crawl command: permesso/clocks in the state
+// directory of the user (XDG Base Directory Specification). A program that opens this table shares
+// its clocks with the crawls of that command.
 func DefaultPath() (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if dir == "" || !filepath.IsAbs(dir) {
@@ -167,7 +167,7 @@ func (t *Table) place(key string) *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&t.mem[i*8]))
 }
 
-// nanos returns t as the number that a place holds, without the bit for a lease.
+// nanos returns t in the form of a place in the table, with a zero in the bit that marks a lease.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -26,7 +26,7 @@ func open(t *testing.T, path string) *machine.Table {
 	return table
 }
 
-// Two tables over one file simulate two processes.
+// Two tables with the same file stand for two processes.
 func TestWhatOneReservesTheOtherSees(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state", "clocks")
 	a, b := open(t, path), open(t, path)
@@ -42,7 +42,7 @@ func TestWhatOneReservesTheOtherSees(t *testing.T) {
 	if _, ok := b.Reserve("site y", now, until); !ok {
 		t.Error("another name is taken")
 	}
-	b.Release("site x", now) // b has not reserved it
+	b.Release("site x", now) // no effect, because b has not reserved the key
 	if _, ok := b.Reserve("site x", now, until); ok {
 		t.Error("released by another table")
 	}
@@ -105,7 +105,7 @@ func TestAFileThatIsNoTableIsNotTouched(t *testing.T) {
 	}
 }
 
-// Every place is within the table: a few thousand names fall into all parts of it.
+// The places of a few thousand names are in all parts of the table, and never outside of it.
 func TestEachOfManyNamesIsTaken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	a, b := open(t, path), open(t, path)
@@ -116,7 +116,7 @@ func TestEachOfManyNamesIsTaken(t *testing.T) {
 	for i := range names {
 		key := fmt.Sprintf("host h%d.example", i)
 		if _, ok := a.Reserve(key, now, until); !ok {
-			shared++ // it has the place of an earlier name
+			shared++ // the name has the same place as an earlier one
 		}
 		if taken, ok := b.Reserve(key, now, until); ok || !taken.Lease {
 			t.Fatalf("%s is free for another process", key)

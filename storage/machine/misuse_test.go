@@ -11,8 +11,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// A file that is no table, or a path that cannot be opened, is an error, and the file stays.
-func TestFilesThatAreNoTable(t *testing.T) {
+// If a file is no table, or a path cannot be opened, Open returns an error and does not change the
+// file.
+func TestInvalidTableFiles(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(path string) string{
 		"a directory":  func(path string) string { os.Mkdir(path, 0o700); return path },
@@ -37,8 +38,8 @@ func TestFilesThatAreNoTable(t *testing.T) {
 	}
 }
 
-// After Close, with the zero Table, and with times from before 1970 to the far future no method
-// panics or blocks, and no time in the far future blocks a site for longer than a day.
+// No method panics or blocks: after Close, with the zero Table, and with any times. A time in the
+// far future blocks a site for at most a day.
 func TestTablesAndTimesThatAreOdd(t *testing.T) {
 	t.Parallel()
 	open := func() *machine.Table {
@@ -84,7 +85,7 @@ func TestTablesAndTimesThatAreOdd(t *testing.T) {
 	}
 }
 
-// A Table that is closed while others use it lets them go on.
+// If a Table is closed while other goroutines use it, their calls return.
 func TestCloseWhileATableIsUsed(t *testing.T) {
 	t.Parallel()
 	table, err := machine.Open(filepath.Join(t.TempDir(), "table"))

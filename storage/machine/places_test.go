@@ -32,7 +32,7 @@ func names(n int) []string {
 	return all
 }
 
-// atEnds returns names for the first and the last place of the table.
+// atEnds returns names whose places are the first and the last of the table.
 func atEnds(t *testing.T) []string {
 	t.Helper()
 	all := []string{"end 3176155", "end 482418"}
@@ -44,7 +44,7 @@ func atEnds(t *testing.T) []string {
 	return all
 }
 
-// A place beyond the end of the file, or in a hole, is free.
+// A place in a part of the file without data is free.
 func TestEveryNameHasAPlace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	a, b := open(t, path), open(t, path)
@@ -54,10 +54,10 @@ func TestEveryNameHasAPlace(t *testing.T) {
 	shared := 0
 	for _, name := range all {
 		if _, ok := a.Reserve(name, now, until); !ok {
-			shared++ // with another name
+			shared++ // the place is shared with an earlier name
 		}
 	}
-	if shared > 40 { // 8 are expected
+	if shared > 40 { // 8 shared places are expected
 		t.Errorf("%d of %d names share a place", shared, len(all))
 	}
 	for _, name := range all {
@@ -70,7 +70,7 @@ func TestEveryNameHasAPlace(t *testing.T) {
 	}
 }
 
-// TestOtherProcess is the other process of TestTwoProcesses.
+// TestOtherProcess is run in a second process by TestTwoProcesses.
 func TestOtherProcess(t *testing.T) {
 	path := os.Getenv("PERMESSO_CLOCKS")
 	if path == "" {
@@ -86,7 +86,7 @@ func TestOtherProcess(t *testing.T) {
 	}
 }
 
-// won returns the names that t could reserve.
+// won returns the names that this process could reserve.
 func won(t *machine.Table, now time.Time) (all []string) {
 	for _, name := range names(4000) {
 		if _, ok := t.Reserve(name, now, now.Add(time.Hour)); ok {
@@ -114,7 +114,7 @@ func TestTwoProcesses(t *testing.T) {
 	if !lines.Scan() || lines.Text() != "go" {
 		t.Fatalf("child: %q, %v", lines.Text(), lines.Err())
 	}
-	times := map[string]int{} // how often a name was reserved
+	times := map[string]int{} // number of processes that could reserve each name
 	for _, name := range won(table, now) {
 		times[name]++
 	}
@@ -136,8 +136,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// A short or damaged file is used, with those of its times that make sense, and blocks a
-// key for at most a day.
+// A short or damaged file is used. Its plausible times count, and no key is blocked for more than
+// a day.
 func TestAShortOrDamagedFile(t *testing.T) {
 	now := time.Now()
 	random := make([]byte, fileSize)
@@ -177,7 +177,7 @@ func TestWhatAShortFileSaysCounts(t *testing.T) {
 	}
 }
 
-// A time that a place cannot hold is ignored, and not changed into another one.
+// A time that does not fit into a place is ignored, and is not stored as another time.
 func TestTimesWithoutAnEnd(t *testing.T) {
 	table := open(t, filepath.Join(t.TempDir(), "clocks"))
 	now := time.Now()
@@ -196,7 +196,7 @@ func TestTimesWithoutAnEnd(t *testing.T) {
 	}
 }
 
-// If the file is truncated during use, the table is gone, and blocks no request.
+// If the file is truncated while it is used, every key counts as free.
 func TestAFileThatIsCutWhileItIsUsed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	table := open(t, path)

@@ -13,8 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// A table reserves its disk space when it is opened, and leaves no mapping and no open file
-// after Close.
+// Open reserves the disk space of the table. After Close, no mapping and no open file is left.
 func TestATableTakesItsRoomAndGivesItBack(t *testing.T) {
 	dir := t.TempDir()
 	other, err := os.Create(filepath.Join(dir, "other"))
@@ -81,14 +80,15 @@ func TestATableWithoutRoom(t *testing.T) {
 	}
 }
 
-// If the address space has no room for a table, as under ulimit -v, Open says so.
+// If the address space has no room for the table, for example because of ulimit -v, Open returns
+// an error.
 func TestATableWithoutAddresses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "clocks")
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		t.Skip(err)
 	}
-	var pages uint64 // pages of this process
+	var pages uint64 // size of the address space of this process in pages
 	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
 		t.Fatal(err)
 	}

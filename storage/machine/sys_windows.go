@@ -19,8 +19,8 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	if err := errors.Join(os.NewSyscallError("MapViewOfFile", err), os.NewSyscallError("CloseHandle", windows.CloseHandle(mapping))); err != nil {
 		return nil, err
 	}
-	// Convert a pointer to at instead of at itself: the memory does not belong to Go, and never
-	// moves.
+	// The conversion goes through a pointer to at, because go vet forbids to convert a number to a
+	// pointer. It is safe: the memory does not belong to Go, and never moves.
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&at)), size), nil
 }
 

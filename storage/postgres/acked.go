@@ -17,39 +17,41 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// ackedFile is the name of the file in which a node notes what the database has acknowledged.
+// ackedFile is the name of the file in which a node records its commits that the database has
+// acknowledged.
 const ackedFile = "acked.json"
 
-// maxForgotten limits how much a database may have lost of what it has acknowledged so that a node
-// goes on by itself: the time in which the node has made these commits, by the clock of the node,
-// because the clock of the database may be another one after a failover. A crash and a failover
-// lose seconds or minutes; a backup that was restored lacks hours.
+// maxForgotten is how much a database may have lost of its acknowledged commits so that a node
+// continues without asking the user. It is the time in which the node has made the lost commits,
+// by the node's clock, because a failover may change the clock of the database. A crash or a
+// failover loses seconds or minutes; a backup that was restored lacks hours.
 const maxForgotten = 10 * time.Minute
 
-// acked is the contents of ackedFile.
+// acked is the content of ackedFile.
 type acked struct {
-	Seed      int64       `json:"seed"`               // of the crawl
-	System    string      `json:"system,omitempty"`   // the server's identifier, if it can be known
-	Timeline  int64       `json:"timeline,omitempty"` // of the server, if it can be known
-	Open      bool        `json:"open"`               // a session was begun and not ended
-	Seq       int64       `json:"seq"`                // of the last commit of the session
-	Committed time.Time   `json:"committed"`          // last commit of the node, by the clock of the database
-	At        time.Time   `json:"at"`                 // the same, by the clock of the node
-	Recent    []ackedAt   `json:"recent"`             // some commits of the last minutes, and one that is older than maxForgotten, or the first
-	Marks     state.Marks `json:"marks"`              // of the files that grew at the last commit
-	Rewind    bool        `json:"rewind,omitempty"`   // the user has allowed to go on with a database that lacks more
+	Seed      int64       `json:"seed"`               // seed of the crawl, which identifies it
+	System    string      `json:"system,omitempty"`   // identifier of the server; empty if it is not known
+	Timeline  int64       `json:"timeline,omitempty"` // timeline of the server; 0 if it is not known
+	Open      bool        `json:"open"`               // a session was begun and has not ended
+	Seq       int64       `json:"seq"`                // number of the last commit of the session
+	Committed time.Time   `json:"committed"`          // time of the node's last commit, by the clock of the database
+	At        time.Time   `json:"at"`                 // time of the same commit, by the clock of the node
+	Recent    []ackedAt   `json:"recent"`             // some commits of the last minutes, and one older than maxForgotten (or the first commit)
+	Marks     state.Marks `json:"marks"`              // marks of the files that the node still wrote at its last commit
+	Rewind    bool        `json:"rewind,omitempty"`   // the user permits the node to use a database that lacks more
 }
 
-// An ackedAt is a commit, by the clocks of the database and of the node.
+// An ackedAt is the time of one commit, by the clock of the database and by that of the node.
 type ackedAt struct {
 	Committed time.Time `json:"committed"`
 	At        time.Time `json:"at"`
 }
 
-// recentEvery is the time between two commits in acked.Recent.
+// recentEvery is the least time between two commits in acked.Recent.
 const recentEvery = 30 * time.Second
 
-// committed notes a commit.
+// committed records the times of a commit: committed by the clock of the database, at by the
+// node's.
 func (a *acked) committed(committed, at time.Time) {
 	a.Committed, a.At = committed, at
 	if n := len(a.Recent); n == 0 || at.Sub(a.Recent[n-1].At).Abs() >= recentEvery {
@@ -60,19 +62,20 @@ func (a *acked) committed(committed, at time.Time) {
 	}
 }
 
-// lacks returns how long the node has worked since the last commit that the database has. If that
-// is much longer than maxForgotten, the result may be less, but is more than maxForgotten.
+// lacks returns how long the node has worked after the commit at the time committed, which is the
+// last one that the database has. If this is much longer than maxForgotten, the result may be too
+// small, but is still more than maxForgotten.
 func (a *acked) lacks(committed time.Time) time.Duration {
 	for _, r := range a.Recent {
 		if r.Committed.After(committed) {
 			return a.At.Sub(r.At)
 		}
 	}
-	return 0 // only commits of the last recentEvery
+	return 0 // the database lacks only commits of the last recentEvery
 }
 
-// readAcked reads the note in dir. It returns nil if it does not exist, or was not written
-// completely before the machine lost its power.
+// readAcked reads ackedFile in dir. It returns nil if the file does not exist, or was not written
+// completely before a power cut.
 func readAcked(dir string) (*acked, error) {
 	raw, err := os.ReadFile(filepath.Join(dir, ackedFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +91,7 @@ func readAcked(dir string) (*acked, error) {
 	return a, nil
 }
 
-// write replaces the note in dir.
+// write replaces ackedFile in dir.
 func (a *acked) write(dir string) error {
 	raw, err := json.Marshal(a)
 	if err != nil {
@@ -101,8 +104,8 @@ func (a *acked) write(dir string) error {
 	return os.Rename(path+".new", path)
 }
 
-// A behindError says that the database lacks more of what it has acknowledged than a crash or a
-// failover can explain.
+// A behindError says that the database lacks more acknowledged commits than a crash or a failover
+// can explain.
 type behindError struct {
 	dir, why string
 }
@@ -111,18 +114,19 @@ func (e *behindError) Error() string {
 	return e.why + ": nothing was changed"
 }
 
-// Behind returns the directory of the node. Its name tells this error from others.
+// Behind returns the directory of the node. Callers recognize this error by its method Behind.
 func (e *behindError) Behind() string { return e.dir }
 
-// A found is what the database has of a node.
+// A found is what the database knows of a node and its crawl.
 type found struct {
-	tables    bool      // there is a crawl
-	seed      int64     // of the crawl
-	committed time.Time // last commit of the node; zero: none
+	tables    bool      // the tables of a crawl exist
+	seed      int64     // seed of the crawl, which identifies it
+	committed time.Time // time of the last commit of the node; zero if there was none
 }
 
-// compare compares what the database has with what it has acknowledged. forgot says that it has
-// lost a part of it. The error is a *behindError if the node must not go on.
+// compare compares f, the data in the database, with the record of acknowledged commits. forgot
+// says that the database has lost some of them. The error is a *behindError if the node must not
+// continue.
 func (a *acked) compare(dir string, f found, system string, timeline int64) (forgot bool, err error) {
 	other := ""
 	if system != "" && a.System != "" && system != a.System {
@@ -149,8 +153,8 @@ func (a *acked) compare(dir string, f found, system string, timeline int64) (for
 		dir, has, a.Committed.UTC().Format(time.RFC3339), other)}
 }
 
-// remember reads the note of the directory, and compares it with what the database has. It sets
-// db.forgotten.
+// remember reads ackedFile of the node's directory and compares it with f, the data in the
+// database. It sets db.forgotten if the database has lost commits.
 func (db *node) remember(ctx context.Context, f found) error {
 	a, err := readAcked(db.dir)
 	if err != nil {
@@ -166,7 +170,7 @@ func (db *node) remember(ctx context.Context, f found) error {
 		return err
 	}
 	if !f.tables && !a.Rewind {
-		db.seed = uint64(a.Seed) // the nodes of the crawl find each other again
+		db.seed = uint64(a.Seed) // all nodes of the crawl get the same seed
 	}
 	db.acked.Committed, db.acked.At, db.acked.Recent = a.Committed, a.At, a.Recent
 	db.begun.Unclean = db.begun.Unclean || a.Open
@@ -193,7 +197,7 @@ func (db *node) remember(ctx context.Context, f found) error {
 	return err
 }
 
-// system returns the identifier of the server, or "" if this user may not read it.
+// system returns the identifier of the server, or "" if this user is not permitted to read it.
 func (db *node) system(ctx context.Context) (system string) {
 	if db.pool.QueryRow(ctx, "select system_identifier::text from pg_catalog.pg_control_system()").Scan(&system) != nil {
 		return ""
@@ -204,8 +208,8 @@ func (db *node) system(ctx context.Context) (system string) {
 // Forgotten implements state.Forgetful.
 func (db *node) Forgotten() *state.Forgotten { return db.forgotten }
 
-// ForgottenIn returns the directory to which Open has copied what the database has forgotten, or ""
-// if it has copied nothing.
+// ForgottenIn returns the directory to which Open has copied the data that the database has lost.
+// It returns "" if Open has copied nothing.
 func (db *node) ForgottenIn() string {
 	if db.forgotten == nil {
 		return ""
@@ -213,8 +217,8 @@ func (db *node) ForgottenIn() string {
 	return db.forgotten.Into
 }
 
-// acknowledge notes what the database has acknowledged: a commit at the given time of its clock, or
-// the zero time if it was none.
+// acknowledge records a commit that the database has acknowledged. The parameter committed is its
+// time by the clock of the database, or zero if there was no commit.
 func (db *node) acknowledge(committed time.Time, marks state.Marks, open bool) error {
 	a := &db.acked
 	a.Seed, a.Seq, a.Open, a.Marks = int64(db.seed), db.session.seq.Load(), open, maps.Clone(marks)
@@ -224,9 +228,9 @@ func (db *node) acknowledge(committed time.Time, marks state.Marks, open bool) e
 	return a.write(db.dir)
 }
 
-// Rewind lets the node with the directory dir go on with a database that lacks more than a crash
-// can explain, at its next start. It returns an error if a process has the node, or the node has
-// noted nothing.
+// Rewind permits the node with the directory dir, at its next start, to use a database that lacks
+// more commits than a crash can explain. It returns an error if a process uses the directory, or
+// if the directory has no record of commits.
 func (d *database) Rewind(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, state.NodeFile), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

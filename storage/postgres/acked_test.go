@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// A database that lacks seconds of what it has acknowledged has had a crash, and the node goes on;
-// one that lacks hours, or is another one, is refused, except if the user has allowed it.
+// If a database lacks acknowledged commits of a few seconds, it has crashed, and the node
+// continues. If it lacks hours, or is another database, the node is refused, unless the user
+// permits it.
 func TestADatabaseThatIsOlderThanTheFiles(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	here := at.Add(-3 * time.Hour) // the clock of the node
+	here := at.Add(-3 * time.Hour) // the time by the clock of the node
 	was := acked{Seed: 7, System: "1", Timeline: 2}
 	young := was
 	for ago := 24 * time.Hour; ago >= 0; ago -= time.Second {
@@ -29,10 +30,10 @@ func TestADatabaseThatIsOlderThanTheFiles(t *testing.T) {
 		f        found
 		system   string
 		timeline int64
-		young    bool // the node had made its first commit a minute before its last one
+		young    bool // the node's first commit was one minute before its last one
 		forgot   bool
 		refused  string
-		rewound  bool // what is refused would be forgotten
+		rewound  bool // the user permits it, so the commits count as forgotten
 	}{
 		"as it was":                     {f: found{true, 7, at}, system: "1", timeline: 2},
 		"an answer was lost":            {f: found{true, 7, at.Add(time.Second)}, system: "1", timeline: 2},

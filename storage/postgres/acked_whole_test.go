@@ -23,7 +23,7 @@ import (
 // A backup is a copy of a database.
 type backup struct{ admin, name string }
 
-// backUp copies the database of url.
+// backUp makes a backup of the database with the connection string url.
 func backUp(t *testing.T, url string) backup {
 	t.Helper()
 	before, name, _ := strings.Cut(url, "dbname=")
@@ -32,15 +32,15 @@ func backUp(t *testing.T, url string) backup {
 	return b
 }
 
-// restore replaces the database by the copy.
+// restore replaces the database with the backup.
 func (b backup) restore(t *testing.T) {
 	t.Helper()
 	execute(t, b.admin, "drop database "+b.name)
 	execute(t, b.admin, fmt.Sprintf("create database %s template %s_backup", b.name, b.name))
 }
 
-// chain returns a function that makes the options of a node that crawls a chain of pages: each has a
-// link to the next; the last link leads to a page that is missing.
+// chain returns a function that returns the options of a node. The node crawls a chain of pages,
+// each with a link to the next one. The link of the last page leads to a missing page.
 func chain(t *testing.T, url, dir string, pages int) func() crawler.Options {
 	t.Helper()
 	web := crawltest.New(t)
@@ -54,12 +54,12 @@ func chain(t *testing.T, url, dir string, pages int) func() crawler.Options {
 	}
 	return func() crawler.Options {
 		o := options(t, url, dir)
-		o.Network, o.MaxArchive = web, 1 // each visit has its own WARC file
+		o.Network, o.MaxArchive = web, 1 // MaxArchive is 1 byte, so each visit has its own WARC file
 		return o
 	}
 }
 
-// files returns the contents of all files below dir.
+// files returns the content of each file below dir, by its path.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -77,7 +77,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// pagesOf returns how often each URL is in a file of pages.
+// pagesOf returns the number of lines for each URL in a file of pages.
 func pagesOf(t *testing.T, path string) map[string]int {
 	t.Helper()
 	f, err := os.Open(path)
@@ -96,7 +96,8 @@ func pagesOf(t *testing.T, path string) map[string]int {
 	return all
 }
 
-// age makes the node with the directory dir have made its last commit two hours after the others.
+// age changes the record of the node in dir, as if two hours had passed between its other commits
+// and the last one.
 func age(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "acked.json")
@@ -118,9 +119,9 @@ func age(t *testing.T, dir string) {
 	}
 }
 
-// After a backup of the database was restored, a node goes on by itself if only the last minutes
-// are missing. Otherwise it is refused, and nothing is changed, until the user allows it. What the
-// database lacks is fetched again, and what the node has of it is kept.
+// After a backup of the database was restored, a node continues if only the last minutes are
+// missing. Otherwise the node is refused, and nothing is changed, until the user permits it. Pages
+// that the database lacks are fetched again. The node keeps a copy of its old files.
 func TestABackupThatIsRestored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -190,7 +191,7 @@ func TestABackupThatIsRestored(t *testing.T) {
 					t.Errorf("%s is there %d times", u, n)
 				}
 			}
-			// Everything that was acknowledged is there, in the file or in what is kept.
+			// All data that was acknowledged is still there: in the files, or in the copy.
 			now := files(t, dir)
 			for name, text := range was {
 				if name != store.PagesFile && !strings.HasSuffix(name, ".warc.gz") {
@@ -201,7 +202,7 @@ func TestABackupThatIsRestored(t *testing.T) {
 					t.Errorf("%s: %d bytes; now %d, and %d kept", name, len(text), len(now[name]), len(tail))
 				}
 			}
-			// The next run has nothing to do, and the crawl can be read.
+			// The next run has nothing to fetch, and the crawl can be read.
 			if err := run(t, next()); err != nil {
 				t.Fatal(err)
 			}

@@ -8,19 +8,21 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// addresses are the public addresses at which this node may begin requests at the moment. A node
-// takes an address for a second at a time, so that requests of one node need no round trip each.
+// addresses are the public addresses at which this node may begin requests now. A node reserves an
+// address for a second at a time. So its requests do not each need a round trip to the database.
 type addresses struct {
 	mu   sync.Mutex
-	held map[string]time.Duration // the uptime up to which requests may begin
+	held map[string]time.Duration // for each address, the uptime of the machine until which requests may begin
 }
 
 const (
 	addressFor = time.Second
-	// Between the check and the start of a request some time may pass.
+	// addressMargin is how much earlier a node stops using an address, because some time passes
+	// between the check and the start of a request.
 	addressMargin = 50 * time.Millisecond
-	// The holder of an address does not keep it if another node has asked for it within this time.
-	// It takes the address again only if that node has not taken it for a second.
+	// wantedFor is how long another node's request for an address counts. In this time the holder
+	// does not extend its reservation. It reserves the address again only after the other node has
+	// not taken it for a second.
 	wantedFor = 3 * time.Second
 )
 
@@ -35,16 +37,16 @@ func (db *node) Address(addr string, gap time.Duration) (free time.Time, ok bool
 	}
 	var wait time.Duration
 	err := db.retry(func() error {
-		now = uptime() // before the database's time of the statement
+		now = uptime() // read before the statement, so not later than the database's time of the statement
 		err := db.pool.QueryRow(db.ctx, taking, addr, db.id, addressFor+gap, wantedFor, time.Second).Scan(&ok, &wait)
-		if errors.Is(err, pgx.ErrNoRows) { // the server has just begun
+		if errors.Is(err, pgx.ErrNoRows) { // the server was just started
 			ok, wait = false, time.Second
 			return nil
 		}
 		return err
 	})
 	switch {
-	case err != nil: // the run ends
+	case err != nil: // the run is ending
 		return time.Now().Add(time.Minute), false
 	case !ok:
 		return time.Now().Add(max(wait, addressMargin)), false
@@ -65,11 +67,11 @@ func (db *node) Address(addr string, gap time.Duration) (free time.Time, ok bool
 	return free, true
 }
 
-// taking takes the address $1 for the session $2: other sessions get it after $3, which is the time
-// for which it is taken and a pause. It returns whether it was taken, and how long it is taken. The
-// time is that of the start of the statement, so that it is never later than the time by which the
-// node counts. The table is empty after a crash of the server: then nothing is taken until all
-// earlier holders have stopped.
+// taking reserves the address $1 for the session $2. Other sessions get the address only after $3,
+// which is the time of the reservation and a pause. The statement returns whether the address was
+// reserved, and for how long. The time is that of the start of the statement, so that it is never
+// later than the time from which the node counts. The table is empty after a crash of the server:
+// then no address is reserved until all earlier reservations have ended.
 const taking = `insert into address as a (addr, due, holder)
 	select $1, statement_timestamp() + $3::interval, $2 where statement_timestamp() > pg_postmaster_start_time() + $3::interval
 	on conflict (addr) do update set (holder, due, wanted) = (

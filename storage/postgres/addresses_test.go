@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// One node has an address at a time. Another gets it after the time for which it was taken and the
-// pause, also if the first would like to keep it; after a crash of the server, too.
+// One node at a time has an address. Another node gets the address after the reservation and a
+// pause, even if the first node would like to keep it. This is also true after a crash of the
+// server.
 func TestAnAddressHasOneNode(t *testing.T) {
 	t.Parallel()
 	const gap = 300 * time.Millisecond
@@ -24,7 +25,7 @@ func TestAnAddressHasOneNode(t *testing.T) {
 		}
 		return free
 	}
-	age := func(by time.Duration) { // as if time had passed
+	age := func(by time.Duration) { // makes all reservations older, as if time had passed
 		if _, err := a.pool.Exec(a.ctx, "update address set due = due - $1::interval, wanted = wanted - $1::interval", by); err != nil {
 			t.Fatal(err)
 		}
@@ -42,25 +43,25 @@ func TestAnAddressHasOneNode(t *testing.T) {
 	}
 	try(a, true)
 	age(addressFor)
-	try(a, true) // it keeps the address
+	try(a, true) // a extends its own reservation
 	if free := time.Until(try(b, false)); free > addressFor+gap || free < 0 {
 		t.Errorf("free in %v", free)
 	}
-	try(a, true) // from memory
+	try(a, true) // a needs no query, because its reservation is in memory
 	age(addressFor)
-	try(a, false) // b wants it
-	try(b, false) // the pause
+	try(a, false) // refused, because b wants the address
+	try(b, false) // refused, because of the pause
 	age(gap)
 	try(a, false)
 	try(b, true)
 	try(a, false)
 	age(addressFor + gap)
-	try(b, false) // a wants it
+	try(b, false) // refused, because a wants the address
 	age(time.Second)
-	try(b, true) // a did not come
+	try(b, true) // a has not taken the address, so b gets it again
 	age(addressFor + wantedFor)
 	try(b, true)
-	if _, err := a.pool.Exec(a.ctx, "delete from address"); err != nil { // as a crash of the server does
+	if _, err := a.pool.Exec(a.ctx, "delete from address"); err != nil { // a crash of the server empties the table
 		t.Fatal(err)
 	}
 	if free, ok := a.Address("192.0.2.1", time.Hour); ok || time.Until(free) > 2*time.Second {

@@ -16,9 +16,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// BenchmarkStores compares what a page costs with the state in a file and in the database: a page
-// has 50 links, nine of ten known, and 48 pages are committed together. It reports the CPU time of
-// this process, and that of the server.
+// BenchmarkStores compares the cost of a page with the state in a file and with the state in a
+// database. Each page has 50 links, nine of ten of them known, and 48 pages are committed
+// together. It reports the CPU time of this process, and that of the server.
 func BenchmarkStores(b *testing.B) {
 	b.Run("file", func(b *testing.B) {
 		db, err := state.Open(b.TempDir(), state.Options{})
@@ -106,8 +106,7 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverTime returns a function that returns the CPU time of all processes of the server that are
-// running.
+// serverTime returns a function that returns the CPU time of all running processes of the server.
 func serverTime(b *testing.B) func() time.Duration {
 	s, err := server()
 	if err != nil {
@@ -126,7 +125,7 @@ func serverTime(b *testing.B) func() time.Duration {
 		for _, pid := range strings.Fields(string(children)) {
 			raw, err := os.ReadFile("/proc/" + pid + "/stat")
 			if err != nil {
-				continue // it has ended
+				continue // the process has ended meanwhile
 			}
 			_, after, _ := strings.Cut(string(raw), ") ")
 			fields := strings.Fields(after)

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Two nodes whose clocks differ hand over a time: the second never has it earlier than the first,
-// and later by the times of two round trips at most.
+// A node stores a time, and another node with another clock reads it. The time is never too early,
+// and too late by two round trips at most.
 func TestATimeThatIsHandedOver(t *testing.T) {
 	t.Parallel()
 	const trip = 50 * time.Millisecond
 	for name, test := range map[string]struct {
-		database time.Duration // ahead of the machines
-		due      time.Duration // from now
+		database time.Duration // how much the clock of the database is ahead of the machines
+		due      time.Duration // the stored time, from now
 	}{
 		"the same clocks":             {due: time.Second},
 		"ten minutes ahead":           {database: 10 * time.Minute, due: time.Second},

@@ -8,13 +8,13 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A kind says why an entry is in the table queue.
+// A kind is the reason why an entry is in the table queue.
 type kind = int16
 
 const (
-	ready kind = iota // the entry waits for no time
-	retry             // it waits for another try
-	again             // it was fetched, and waits to be fetched again
+	ready kind = iota // the entry can be requested at any time
+	retry             // the entry waits for another try
+	again             // the entry was fetched, and waits to be fetched again
 )
 
 // Bits of the column entry.flags.
@@ -22,7 +22,7 @@ const (
 	isHead = 1 << iota
 	isByGet
 	isApart
-	isRequisite // frontier.Entry.Requisite
+	isRequisite // the entry is a requisite (frontier.Entry.Requisite)
 )
 
 func flagsOf(e *frontier.Entry) (flags int16) {
@@ -38,11 +38,11 @@ func flagsOf(e *frontier.Entry) (flags int16) {
 	return flags
 }
 
-// hash returns the number under which entry.key has the key of an entry.
+// hash returns the hash of an entry's key, which is stored in the column entry.key.
 func (db *node) hash(key string) [16]byte { return xxh3.HashString128Seed(key, db.seed).Bytes() }
 
-// partOf returns the partition of a site, of n. Sites that share a clock have the same
-// registrable domain, and so the same partition.
+// partOf returns the number of the partition of a site, from 0 to n-1. It depends on the
+// registrable domain, so sites that share a clock have the same partition.
 func partOf(site frontier.Site, n int) int {
 	of := site.Domain()
 	if of == "" {
@@ -51,7 +51,7 @@ func partOf(site frontier.Site, n int) int {
 	return int(xxh3.HashString(of) % uint64(n))
 }
 
-// A row is what the columns of an entry and of its row in queue have.
+// A row holds the columns of an entry, and of its row in the table queue.
 type row struct {
 	n         int64
 	rank      int16
@@ -68,8 +68,8 @@ type row struct {
 	queued    bool
 }
 
-// rowColumns are the columns that row.scan reads, of an entry e and its row q in queue, which may
-// be missing.
+// rowColumns are the columns that row.scan reads: those of an entry e, and of its row q in queue.
+// If there is no row q, its columns have default values.
 const rowColumns = `e.n, e.rank, e.depth, e.flags, e.url, e.via, e.hops, e.tag, e.same, e.visits, e.fate,
 	coalesce(q.tries, 0), q.due, coalesce(q.kind, 0), q.n is not null`
 
@@ -77,7 +77,7 @@ func (r *row) into() []any {
 	return []any{&r.n, &r.rank, &r.depth, &r.flags, &r.url, &r.via, &r.hops, &r.tag, &r.same, &r.visits, &r.fate, &r.tries, &r.due, &r.kind, &r.queued}
 }
 
-// entry returns the entry in r.
+// entry returns the entry that r describes.
 func (db *node) entry(r *row) (e frontier.Entry, err error) {
 	if e.URL, err = frontier.ParseURL(r.url); err != nil {
 		return e, err
@@ -101,7 +101,7 @@ func (db *node) entry(r *row) (e frontier.Entry, err error) {
 	return e, nil
 }
 
-// kept returns the entry in r with its fate.
+// kept returns the entry that r describes, together with its fate.
 func (db *node) kept(r *row) (k state.Kept, err error) {
 	if k.Entry, err = db.entry(r); err != nil {
 		return k, err
@@ -120,8 +120,8 @@ func (db *node) kept(r *row) (k state.Kept, err error) {
 	return k, nil
 }
 
-// column returns the value of a column that is null if s is empty. PostgreSQL's text has no zero
-// byte; URLs have none.
+// column returns the value of a column that is null if s is empty. s must not contain a zero byte,
+// which PostgreSQL's type text does not permit; URLs contain none.
 func column(s string) *string {
 	if s == "" {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Collect makes one crawl of all nodes of the crawl, as collect.Crawl does.
+// Collect makes a crawl of one machine from all nodes of the crawl, as collect.Crawl does.
 func (d *database) Collect(ctx context.Context, dirs []string, into string, moved bool) (collect.Result, error) {
 	return collect.Crawl(ctx, d, dirs, into, moved)
 }
@@ -32,7 +32,7 @@ func noNode(dir string) error {
 	return fmt.Errorf("%w of several nodes in %s: it has no %s", storage.ErrNoCrawl, dir, state.NodeFile)
 }
 
-// noCrawl returns the error for a database without the tables of a crawl.
+// noCrawl returns the error for a database that has no tables of a crawl.
 func noCrawl() error { return fmt.Errorf("%w of several nodes in it", storage.ErrNoCrawl) }
 
 func readNote(f *os.File) (note homeNote, err error) {
@@ -52,7 +52,7 @@ func readNote(f *os.File) (note homeNote, err error) {
 // Node returns the name of this node.
 func (db *node) Node() string { return db.name }
 
-// A liveError says that nodes have sessions.
+// A liveError says that nodes still have sessions, so that their state may change.
 type liveError struct {
 	in    string
 	nodes []string
@@ -64,19 +64,19 @@ func (e *liveError) Error() string {
 
 func (e *liveError) Unwrap() error { return &state.InUseError{Dir: e.in} }
 
-// A source implements state.Source. All its queries are in one transaction, and so see the
+// A source implements state.Source. All its queries run in one transaction, so they all see the
 // database at the same moment.
 type source struct {
 	of    *database
 	conn  *pgx.Conn
 	tx    pgx.Tx
-	db    *node // decodes rows; it has no connection
+	db    *node // decodes rows; it has no connection of its own
 	nodes []state.Node
 	seed  int64
-	acked map[string]time.Time // the last commit of each node, by its name
+	acked map[string]time.Time // for each node, the time of its last commit
 
-	committed, restarted time.Time // for state.Maker.Ended
-	killed               bool      // a partition belongs to a node that is dead
+	committed, restarted time.Time // arguments for state.Maker.Ended
+	killed               bool      // a partition belongs to a node that has died
 }
 
 // CollectState implements state.Collector.
@@ -93,13 +93,13 @@ func (d *database) CollectState(ctx context.Context) (state.Source, error) {
 	return s, nil
 }
 
-// begin begins the transaction, and reads everything that is small.
+// begin starts the transaction of s, and reads the rows of the crawl and of its nodes.
 func (s *source) begin(ctx context.Context) (err error) {
 	s.tx, err = s.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
-	// Writing the file takes time, during which a query is under way.
+	// Disable the time-outs: writing the file takes time, and a query is open meanwhile.
 	for _, name := range []string{"statement_timeout", "idle_in_transaction_session_timeout"} {
 		if _, err := s.tx.Exec(ctx, "set local "+name+" = 0"); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (s *source) begin(ctx context.Context) (err error) {
 	return s.readRests(ctx)
 }
 
-// live returns an error if a node has a session.
+// live returns a *liveError if a node has a session.
 func (s *source) live(ctx context.Context) error {
 	rows, err := s.tx.Query(ctx, "select name, until from node where until > clock_timestamp() order by name")
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *source) live(ctx context.Context) error {
 	var name string
 	var until time.Time
 	_, err = pgx.ForEachRow(rows, []any{&name, &until}, func() error {
-		// A node that was killed has its session to the end of the lease.
+		// A node that was killed keeps its session until the end of its lease.
 		all = append(all, fmt.Sprintf("node %s runs, or was killed and has its lease until %s", name, until.Local().Format(time.TimeOnly)))
 		return nil
 	})
@@ -197,8 +197,8 @@ func (s *source) readNodes(ctx context.Context) error {
 	return err
 }
 
-// readRests finds out whether nodes did not give their sites back, and until when they may have
-// made requests.
+// readRests reads whether some nodes did not give their sites back, and until when these nodes may
+// have made requests.
 func (s *source) readRests(ctx context.Context) error {
 	var rest *time.Time
 	if err := s.tx.QueryRow(ctx, "select coalesce(bool_or(owner is not null), false), max(rest) from part").Scan(&s.killed, &rest); err != nil {
@@ -207,7 +207,7 @@ func (s *source) readRests(ctx context.Context) error {
 	if rest != nil {
 		s.restarted = s.db.clock.local(*rest)
 	}
-	// The processes of the nodes that had them are dead, because Hold has locked their directories.
+	// The processes of these nodes have ended, because Hold could lock their directories.
 	if now := time.Now(); s.killed && now.After(s.restarted) {
 		s.restarted = now
 	}
@@ -221,7 +221,7 @@ func (s *source) Nodes() []state.Node { return s.nodes }
 func (s *source) Hold(dir string) (name string, release io.Closer, err error) {
 	path := filepath.Join(dir, state.NodeFile)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if errors.Is(err, fs.ErrPermission) { // of an archive that is read-only
+	if errors.Is(err, fs.ErrPermission) { // the archive is read-only
 		f, err = os.Open(path)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -313,7 +313,7 @@ func made(err error) error {
 	return &makerError{err}
 }
 
-// sitesAtOnce is how many sites one query of entries is for.
+// sitesAtOnce is the number of sites whose entries one query reads.
 const sitesAtOnce = 1000
 
 // copySites writes all sites with their entries.
@@ -342,9 +342,9 @@ func (s *source) copySites(ctx context.Context, m *state.Maker) error {
 	}
 }
 
-// copyEntries writes sites, which have the order of the table, with their entries.
+// copyEntries writes sites and their entries. The sites must be in the order of the table.
 func (s *source) copyEntries(ctx context.Context, m *state.Maker, sites []*site) error {
-	// The conditions on queue are those on entry: without them each query would read all of queue.
+	// The same conditions are also on queue: without them each query would read all of queue.
 	const in = " where (part, site) >= ($1, $2) and (part, site) <= ($3, $4)"
 	first, last := sites[0].siteID, sites[len(sites)-1].siteID
 	rows, err := s.tx.Query(ctx, "select e.part, e.site, "+rowColumns+" from (select * from entry"+in+") e left join (select * from queue"+in+`) q
@@ -355,7 +355,7 @@ func (s *source) copyEntries(ctx context.Context, m *state.Maker, sites []*site)
 	begin := func(one *site) error {
 		return made(m.Site(&frontier.SiteState{Site: one.name, Clocks: one.clocks, Spent: one.spent, Fate: one.fate}))
 	}
-	next := 0 // index in sites of the first one that was not written
+	next := 0 // index in sites of the first site that was not written yet
 	var id siteID
 	var r row
 	_, err = pgx.ForEachRow(rows, append([]any{&id.part, &id.id}, r.into()...), func() error {
@@ -383,13 +383,13 @@ func (s *source) copyEntries(ctx context.Context, m *state.Maker, sites []*site)
 	return err
 }
 
-// blank reports whether nothing is known of a site but its name. Such a site was named before its
-// first entry, which then was not committed.
+// blank reports whether only the name of a site is known. Such a site was added to the table
+// before its first entry, and the commit of this entry failed.
 func blank(s *site) bool {
 	return s.clocks == (frontier.Clocks{}) && s.spent == (frontier.Spent{}) && s.fate == (frontier.Fate{})
 }
 
-// copySnapshots writes all snapshots.
+// copySnapshots writes all snapshots of robots.txt and licenses.
 func (s *source) copySnapshots(ctx context.Context, m *state.Maker) error {
 	rows, err := s.tx.Query(ctx, "select s.site, s.record, b.gzip from snapshot s left join body b on b.digest = s.body order by s.part, s.site, s.put")
 	if err != nil {
@@ -410,7 +410,7 @@ func (s *source) copySnapshots(ctx context.Context, m *state.Maker) error {
 	return err
 }
 
-// copyValues writes all values. Of those that each node has, it writes one.
+// copyValues writes all values. If each node has a value with the same key, it writes one of them.
 func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	rows, err := s.tx.Query(ctx, "select key, value::text from value where node = '' order by key")
 	if err != nil {
@@ -418,7 +418,7 @@ func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	}
 	var key string
 	var value []byte
-	var last struct{ Began time.Time } // of the last run
+	var last struct{ Began time.Time } // the start of the last run
 	_, err = pgx.ForEachRow(rows, []any{&key, &value}, func() error {
 		if key == processes.HistoryKey {
 			if err := json.Unmarshal(value, &last); err != nil {
@@ -441,11 +441,11 @@ func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	return made(m.Value(processes.EndKey, best))
 }
 
-// endsQuery selects the end of the last run of each node.
+// endsQuery is the query for the stored end of each node's last run. $1 is the key of this value.
 const endsQuery = "select value::text from value where node <> '' and key = $1"
 
-// lastEnd returns the end of the run that began at began. If no node has stored it, the last end of
-// a node is the best that is known. The rows are those of endsQuery.
+// lastEnd returns the end of the run that began at began. If no node has stored it, it returns the
+// latest end that a node has stored. rows are the result of endsQuery.
 func lastEnd(rows pgx.Rows, began time.Time) (best []byte, err error) {
 	var value []byte
 	var end processes.End
@@ -463,8 +463,8 @@ func lastEnd(rows pgx.Rows, began time.Time) (best []byte, err error) {
 	return best, err
 }
 
-// copyPayloads writes the first answer with each payload. A revisit record refers to the first
-// answer that its node has, which stays in the archive.
+// copyPayloads writes, for each payload, the first answer with it. A revisit record refers to the
+// first answer of its own node, which stays in the archive.
 func (s *source) copyPayloads(ctx context.Context, m *state.Maker) error {
 	rows, err := s.tx.Query(ctx, "select distinct on (digest) digest, date, url from payload order by digest, date, node")
 	if err != nil {

@@ -58,8 +58,8 @@ func copyState(t *testing.T, d *database, payloads ...state.Payload) *state.Read
 	return r
 }
 
-// plain returns v without what may differ: locations of times, and the names that a store gives to
-// entries.
+// plain returns v as text without details that may differ: locations of times, and the names that
+// a store gives to entries.
 func plain(v any) string {
 	var b strings.Builder
 	var write func(v reflect.Value)
@@ -97,7 +97,7 @@ func plain(v any) string {
 func TestACollectedStateIsThatOfTheDatabase(t *testing.T) {
 	var mu sync.Mutex
 	kinds := map[string]int{}
-	t.Cleanup(func() { // after all seeds
+	t.Cleanup(func() { // the function runs after all subtests
 		for _, kind := range []string{"ready", "waiting", "again", "retried again", "ended", "aside", "apart", "same", "head"} {
 			if kinds[kind] == 0 && !t.Skipped() {
 				t.Errorf("there was no entry of kind %q: %v", kind, kinds)
@@ -110,7 +110,7 @@ func TestACollectedStateIsThatOfTheDatabase(t *testing.T) {
 			url, dir := NewDatabase(t), t.TempDir()
 			db := open(t, url, dir)
 			take(t, db)
-			// Another node of the same run, so that the fates of sites are kept.
+			// A second node belongs to the run, so that the fates of sites are kept.
 			if _, err := db.pool.Exec(db.ctx, "insert into node (id, name, num, until) values (gen_random_uuid(), 'other', 99, 'epoch')"); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +151,7 @@ var payloads = []state.Payload{
 	{Date: time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), URL: "http://h0.example/2"},
 }
 
-// putOthers stores what a Script does not.
+// putOthers stores values that a Script does not store.
 func putOthers(t *testing.T, db *node) {
 	t.Helper()
 	at := time.Date(2030, 1, 1, 0, 0, 0, 123456789, time.UTC)
@@ -161,7 +161,7 @@ func putOthers(t *testing.T, db *node) {
 	}
 	first := &robots.Snapshot{Fetched: at, Status: 200, Body: []byte("User-agent: *\nDisallow: /\n")}
 	later := &robots.Snapshot{Fetched: at.Add(time.Hour), Status: 503, Copy: first}
-	earlier := &robots.Snapshot{Fetched: at.Add(-time.Hour), Status: 404} // the clock was set back
+	earlier := &robots.Snapshot{Fetched: at.Add(-time.Hour), Status: 404} // older than the stored one, as if the clock was set back
 	const away = frontier.Site("http://away.example")
 	err = errors.Join(
 		db.PutSnapshot("http://h0.example", first), db.PutSnapshot("http://h0.example", later), db.PutSnapshot("http://h0.example", earlier),
@@ -177,7 +177,7 @@ func putOthers(t *testing.T, db *node) {
 	statetest.Settle(t, db, 1)
 }
 
-// putAside puts an entry aside.
+// putAside stores the fate ScopeNarrowed for an entry, so that the entry is put aside.
 func putAside(t *testing.T, db *node) {
 	t.Helper()
 	u, err := frontier.ParseURL("http://aside.example/1")
@@ -209,7 +209,7 @@ func compareStores(t *testing.T, db *node, r *state.Reader, kinds map[string]int
 		return list
 	}
 	names := all(db.Names())
-	got := slices.DeleteFunc(all(r.Names()), func(s frontier.Site) bool { return s == "http://away.example" }) // it has no entries
+	got := slices.DeleteFunc(all(r.Names()), func(s frontier.Site) bool { return s == "http://away.example" }) // this site has no entries
 	if !reflect.DeepEqual(got, names) {
 		t.Fatalf("the sites are %v, want %v", got, names)
 	}
@@ -286,7 +286,7 @@ func compareStores(t *testing.T, db *node, r *state.Reader, kinds map[string]int
 	}
 }
 
-// compareStates compares the states of sites with those that a node reads.
+// compareStates checks that the state file has the same sites, with the same states, as db.
 func compareStates(t *testing.T, db *node, r *state.Reader) {
 	t.Helper()
 	db.terms = nil
@@ -332,8 +332,8 @@ func count(kinds map[string]int, k *state.Kept) {
 	}
 }
 
-// Of several nodes the one that ended last says how the crawl ended, unless another one was the
-// last that began.
+// The end of the run that began last counts, if a node has stored it. Otherwise the latest end of
+// any node counts.
 func TestTheEndOfACollectedCrawl(t *testing.T) {
 	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	end := func(of, ended time.Time, why string) map[string]any {
@@ -374,8 +374,8 @@ func TestTheEndOfACollectedCrawl(t *testing.T) {
 	}
 }
 
-// A node that did not give its sites back may have made requests until now, or until its
-// partitions rest.
+// A node that did not give its sites back may have made requests until now, or until the time that
+// is stored with its partitions.
 func TestACollectedCrawlKnowsOfKilledNodes(t *testing.T) {
 	url, dir := NewDatabase(t), t.TempDir()
 	db := open(t, url, dir)

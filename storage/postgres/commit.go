@@ -13,8 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// commitGroup commits everything that is in the queue. After an error nothing more can be
-// committed.
+// commitGroup commits all operations in the queue. After an error no more commits are possible.
 func (db *node) commitGroup(last bool) error {
 	q := &db.queue
 	q.began.Store(int64(time.Since(base)))
@@ -50,21 +49,21 @@ func (db *node) commitGroup(last bool) error {
 	return nil
 }
 
-// A group is what one transaction commits.
+// A group is the operations of one transaction.
 type group struct {
 	db      *node
 	ops     []op
 	moment  state.Moment
 	links   []link
 	ends    []end
-	sites   map[frontier.Site]*frontier.Completion // the last completion of each site
-	mine    []int32                                // partitions that this node has, or gives back
+	sites   map[frontier.Site]*frontier.Completion // for each site, its last completion in the group
+	mine    []int32                                // numbers of the partitions that this node has, including those that it is giving back
 	come    []come
-	learned []siteID // sites that were read into memory: their news are removed, so they are reported with the group
-	doubt   bool     // an earlier try may have been committed
+	learned []siteID // sites that were read into memory; their news were deleted, so apply reports these sites
+	doubt   bool     // an earlier try of this group failed, but may have been committed
 }
 
-// A link is an entry to be queued, if it is new.
+// A link is an entry to queue if it is new.
 type link struct {
 	siteID
 	key   [16]byte
@@ -72,21 +71,21 @@ type link struct {
 	entry *frontier.Entry
 }
 
-// An end is an entry that ends, or is queued again.
+// An end is the result of an entry: it has ended, or is queued again.
 type end struct {
 	siteID
 	key   [16]byte
 	n     uint64
 	was   outEntry
-	to    kind // if due is set
+	to    kind // if due is set: the kind with which the entry is queued again
 	due   *time.Time
 	local time.Time
 	entry *frontier.Entry
 	fate  *frontier.Fate
 }
 
-// A come says how many entries of a site were queued, with the lowest of their ranks and of their
-// numbers.
+// A come says how many new entries of a site were queued, with their lowest rank and lowest
+// number.
 type come struct {
 	siteID
 	k     int
@@ -116,7 +115,8 @@ func (g *group) commit() (err error) {
 		g.addSites(b)
 		g.addOthers(b)
 		db.putMarks(b, db.marks, db.finished)
-		// The time of a commit is later than those before, also after the clock was set back.
+		// The time of a commit is always later than that of the last one, even if the clock was
+		// set back.
 		b.Queue("update home set committed = greatest(clock_timestamp(), committed + interval '1 us') where name = $1 returning committed", db.name).
 			QueryRow(func(r pgx.Row) error { return r.Scan(&committed) })
 		if tries++; tries > 1 {
@@ -139,7 +139,7 @@ func (g *group) commit() (err error) {
 	return g.apply()
 }
 
-// name finds the sites of the group in the table site, and adds those that are new.
+// name finds the numbers of the group's sites in the table site, and adds new sites to it.
 func (g *group) name() error {
 	db := g.db
 	var names []string
@@ -176,9 +176,9 @@ func (g *group) name() error {
 	return db.learn(g.learned)
 }
 
-// nameSites makes db.ids have the sites with the given names. It adds those that are new to the
-// table site, in a transaction of its own: an insert waits for every transaction that updates the
-// row that it meets. It returns those that this node has.
+// nameSites puts the numbers of the named sites into db.ids. It adds new sites to the table site,
+// in a transaction of its own: an insert waits for each transaction that updates the row it meets.
+// nameSites returns the sites that belong to this node.
 func (db *node) nameSites(names []string) (mine []siteID, err error) {
 	for names := range slices.Chunk(names, 5000) {
 		slices.Sort(names)
@@ -232,10 +232,10 @@ func (db *node) nameSites(names []string) (mine []siteID, err error) {
 	return mine, nil
 }
 
-// maxIDs is how many numbers of sites of other nodes are kept in memory.
+// maxIDs is the largest number of sites of other nodes whose numbers are kept in memory.
 const maxIDs = 1 << 20
 
-// collect fills the fields of g from its operations.
+// collect fills the fields of g from the operations of the group.
 func (g *group) collect() {
 	db := g.db
 	db.mu.Lock()
@@ -278,7 +278,7 @@ func (g *group) collect() {
 		}
 		g.ends = append(g.ends, e)
 	}
-	g.mine = []int32{} // nil would be null, and "part <> all(null)" is not true for any part
+	g.mine = []int32{} // not nil: nil becomes null, and "part <> all(null)" is not true for any part
 	for part := range db.had {
 		g.mine = append(g.mine, int32(part))
 	}
@@ -401,8 +401,8 @@ func (g *group) addEnds(b *pgx.Batch) {
 	}
 }
 
-// addSites adds the statement that stores clocks and costs. Only sites of partitions that the
-// node has are stored: others have another owner, which writes their rows.
+// addSites adds the statement that stores clocks and costs of sites. It leaves out sites of
+// partitions that another node has, because that node writes their rows.
 func (g *group) addSites(b *pgx.Batch) {
 	db := g.db
 	db.mu.Lock()
@@ -410,7 +410,7 @@ func (g *group) addSites(b *pgx.Batch) {
 	var parts []int32
 	var ids, ended []int64
 	var clocksOf, spent, fates [][]byte
-	more := map[siteID]int{} // how many entries end with this group
+	more := map[siteID]int{} // for each site, how many entries end with this group
 	for i := range g.ends {
 		if e := &g.ends[i]; e.due == nil {
 			more[e.siteID]++
@@ -442,7 +442,7 @@ func (g *group) addSites(b *pgx.Batch) {
 		where s.part = u.part and s.id = u.id`, parts, ids, clocksOf, spent, fates, ended)
 }
 
-// apply brings the sites in memory up to date, and reports them to the frontier.
+// apply updates the sites in memory after the commit, and reports them to the frontier.
 func (g *group) apply() error {
 	db := g.db
 	db.reading.Lock()
@@ -482,7 +482,7 @@ func (g *group) apply() error {
 		for _, id := range g.learned {
 			get(id)
 		}
-		if g.doubt { // the answer that was lost may have said that links were new
+		if g.doubt { // the answer to the first try is lost; it may have said that links were new
 			for i := range g.links {
 				get(g.links[i].siteID)
 			}
@@ -496,7 +496,7 @@ func (g *group) apply() error {
 	if err := g.applyOthers(touched); err != nil {
 		return err
 	}
-	if g.doubt { // the answer of the commit did not say what was new
+	if g.doubt { // the answer of the commit does not say which links were new
 		if err := db.learn(slices.Collect(maps.Keys(touched))); err != nil {
 			return err
 		}
@@ -515,11 +515,11 @@ func (g *group) apply() error {
 	return nil
 }
 
-// numbers makes the numbers of entries and sites: increasing in one process, and different in
-// every node.
+// numbers makes the numbers of entries and sites. They increase in one process, and no other node
+// makes the same ones.
 type numbers struct{ last atomic.Int64 }
 
-// maxNodes is how many nodes can have a session at the same time.
+// maxNodes is the largest number of nodes that can have a session at the same time.
 const maxNodes = 1 << 10
 
 func (n *numbers) next(node int64) int64 {
@@ -532,8 +532,8 @@ func (n *numbers) next(node int64) int64 {
 	}
 }
 
-// knownKeys remembers keys that are surely in the table entry, so that most links of a page need
-// not be sent to the database. Each key has one place, which a later key takes over.
+// knownKeys remembers keys that are certainly in the table entry. Links with these keys need not
+// be sent to the database. Each key has one place, which a later key may overwrite.
 type knownKeys struct {
 	mu   sync.Mutex
 	keys [][16]byte

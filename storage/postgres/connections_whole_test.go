@@ -13,13 +13,13 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// changes are parts of the statements with which a node changes the database, after its session was
-// opened.
+// changes are parts of the statements with which a node changes the database after its session has
+// begun.
 var changes = []string{"set seq = ", "changes = changes + 1", "update part set owner", "delete from news", "insert into site", "set until", "update node set idle"}
 
-// Connections break in the middle of a commit, after the server has committed or before it got
-// anything, or the server has no room for some time: the statements are sent again, and the crawl
-// has every page once.
+// Connections break in the middle of a commit, after the server has committed, or before it
+// received anything. The server may also be out of resources for some time. The statements are
+// repeated, and the crawl has each page once.
 func TestConnectionsThatBreak(t *testing.T) {
 	t.Parallel()
 	verdicts := []postgres.Verdict{postgres.CutBefore, postgres.CutAfter, postgres.NoRoom, postgres.TooMany}
@@ -30,7 +30,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, c := range changes {
-			// Each kind breaks in each way, and then one time in five.
+			// Each kind of statement fails once in each way, and later one time in five.
 			if n := broken[c]; strings.Contains(said, c) && (n < len(verdicts) || random.IntN(5) == 0) {
 				broken[c]++
 				return verdicts[n%len(verdicts)]

@@ -9,10 +9,10 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A credit is what the session of a node may spend of the limits of the whole crawl.
+// A credit is the part of the crawl's limits that the session of a node may spend.
 type credit struct {
-	granted atomic.Pointer[frontier.Spent] // what the frontier may spend; nil: nothing
-	spent   atomic.Pointer[frontier.Spent] // what was committed; nil: nothing
+	granted atomic.Pointer[frontier.Spent] // pages and bytes that the frontier may spend; nil: none
+	spent   atomic.Pointer[frontier.Spent] // pages and bytes that were committed as spent; nil: none
 }
 
 // Credit implements state.Cluster.
@@ -25,7 +25,7 @@ func value(p *atomic.Pointer[frontier.Spent]) frontier.Spent {
 	return frontier.Spent{}
 }
 
-// spent returns what the session has spent after the commit of the group.
+// spent returns what the session will have spent after the commit of the group.
 func (g *group) spent() frontier.Spent {
 	db := g.db
 	all := value(&db.credit.spent)
@@ -40,40 +40,42 @@ func (g *group) spent() frontier.Spent {
 	return all
 }
 
-// creditBack gives back the credit that the deleted sessions in dead have not spent. If a session
-// has spent more than its credit, the rest is counted now.
+// creditBack is the part of a statement that gives the unused credit of sessions back to the crawl. A
+// query named dead must select their rows. If a session has spent more than its credit, the
+// difference is subtracted from the rest of the crawl's limit.
 const creditBack = `back as (update crawl c set pages = c.pages - d.pages, bytes = c.bytes - d.bytes
 	from (select sum(pages_credit - pages) as pages, sum(bytes_credit - bytes) as bytes from dead) d where c.id = 1 and d.pages is not null)`
 
-// returned gives back the credit of the session $1, which spends nothing at the moment.
+// returned is the statement that gives the unused credit of the session $1 back to the crawl. The
+// session must not be spending at this time.
 const returned = `with dead as (select * from node where id = $1 and (pages_credit <> pages or bytes_credit <> bytes)), ` + creditBack + `
 	update node set pages_credit = pages, bytes_credit = bytes where id = $1 and (pages_credit <> pages or bytes_credit <> bytes)`
 
-// A creditor decides when a node asks for credit, and when it gives credit back.
+// A creditor decides when a node requests credit, and when it returns credit.
 type creditor struct {
-	most frontier.Spent // the limits at the last look
+	most frontier.Spent // the limits of the crawl when they were last read
 
-	// With credit, the frontier was at rest with this verdict. As long as the activity of the
-	// frontier is the same, the verdict is true without credit, too.
+	// verdict is the frontier.Rest.Verdict that the frontier had while it was at rest and had
+	// credit. It stays true without credit as long as the frontier's Activity equals activity.
 	verdict  error
 	activity uint64
 	since    time.Duration
 
-	before frontier.Spent // spent 5 seconds ago, or less
+	before frontier.Spent // what was spent at the start of the current 5 seconds
 	at     time.Duration
-	rate   frontier.Spent // spent in 5 seconds
+	rate   frontier.Spent // what was spent in the last 5 seconds
 }
 
-// verdictFor is how long a verdict is true that depends on the time.
+// verdictFor is how long a verdict is valid if it depends on the time.
 const verdictFor = 5 * time.Second
 
-// known reports whether the verdict of c is still true.
+// known reports whether c.verdict is still valid for the state r of the frontier.
 func (c *creditor) known(r *frontier.Rest) bool {
 	return c.verdict != nil && c.activity == r.Activity && (!errors.Is(c.verdict, frontier.ErrPatience) || uptime()-c.since < verdictFor)
 }
 
-// settle returns the verdict of a frontier that is at rest, and takes its unused credit from it. It
-// returns nil if the frontier is not at rest after all.
+// settle returns the verdict of a frontier that is at rest, and takes back its unused credit. It
+// returns nil if the frontier turns out not to be at rest.
 func (k *keeper) settle(r *frontier.Rest) error {
 	db, c := k.node, &k.credit
 	if most := k.frontier.Limits(); most.Pages == 0 && most.Bytes == 0 {
@@ -95,15 +97,16 @@ func (k *keeper) settle(r *frontier.Rest) error {
 	return r.Verdict
 }
 
-// Chunks of credit: at least so much, and what the node spends in 5 seconds. No chunk is more than
-// half of what is left, divided by the number of nodes, so that the nodes use up the limit together.
+// Bounds of one request for credit. A node requests at least these numbers, and at least what it
+// spends in 5 seconds. It gets at most half of the crawl's rest divided by the number of nodes, so
+// that the nodes use up the limit together.
 const (
 	leastPages = 64
 	leastBytes = 4 << 20
 	rateOver   = 5 * time.Second
 )
 
-// borrow asks for credit if the node will soon have none.
+// borrow requests credit if the node will soon have used up its credit.
 func (k *keeper) borrow() error {
 	db, c := k.node, &k.credit
 	l := k.frontier.Limits()
@@ -113,7 +116,7 @@ func (k *keeper) borrow() error {
 	}
 	r := k.frontier.Rest()
 	if c.known(&r) {
-		return nil // it has nothing to fetch
+		return nil // the node has no entries to fetch
 	}
 	if now := uptime(); now-c.at >= rateOver {
 		c.rate.Pages, c.rate.Bytes = r.Spent.Pages-c.before.Pages, r.Spent.Bytes-c.before.Bytes
@@ -139,7 +142,7 @@ func (k *keeper) borrow() error {
 	}
 	c.most = most
 	spent := value(&db.credit.spent)
-	if most.Pages > 0 && leftPages < 0 || most.Bytes > 0 && leftBytes < 0 { // the limit was lowered
+	if most.Pages > 0 && leftPages < 0 || most.Bytes > 0 && leftBytes < 0 { // the limit was lowered below what was granted
 		got = spent
 	}
 	if got == have {
@@ -149,13 +152,13 @@ func (k *keeper) borrow() error {
 		k.idle = false
 	}
 	db.credit.granted.Store(&got)
-	db.tell(frontier.Growth{}) // the frontier looks at the credit
+	db.tell(frontier.Growth{}) // an empty growth makes the frontier read its credit
 	return nil
 }
 
-// granting grants credit to the session $1, up to the targets $2 (pages) and $3 (bytes), within the
-// limits $4 and $5 of the whole crawl; 0 is no limit. What sessions have spent beyond their credit
-// counts, too. It returns the credit, and what is left of the limits.
+// granting gives credit to the session $1: up to $2 pages and $3 bytes, within the limits $4 and
+// $5 of the whole crawl (0 is no limit). Amounts that sessions have spent beyond their credit
+// count as granted. The statement returns the credit, and the rest of the limits.
 const granting = `with c as (select pages, bytes from crawl where id = 1 for update),
 	n as (select count(*) filter (where until > clock_timestamp()) as live,
 		coalesce(sum(greatest(pages - pages_credit, 0)), 0)::bigint as pages, coalesce(sum(greatest(bytes - bytes_credit, 0)), 0)::bigint as bytes from node),

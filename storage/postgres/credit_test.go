@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// What a dead node, or one that ends, has not spent of its credit comes back, and what it has spent
-// beyond it is counted.
+// When a node dies or ends, its unused credit returns to the crawl. If it has spent more than its
+// credit, the difference is counted.
 func TestCreditComesBack(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, db *node, url, dir string){
@@ -49,7 +49,7 @@ func TestCreditComesBack(t *testing.T) {
 			t.Parallel()
 			url, dir := NewDatabase(t), t.TempDir()
 			db := open(t, url, dir)
-			db.credit.spent.Store(&frontier.Spent{Pages: 20, Bytes: 12}) // each commit writes it
+			db.credit.spent.Store(&frontier.Spent{Pages: 20, Bytes: 12}) // the next commit writes these values
 			if _, err := db.pool.Exec(db.ctx, "update crawl set pages = 90, bytes = 7"); err != nil {
 				t.Fatal(err)
 			}

@@ -8,19 +8,22 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// verdicts are the ends of a run. If the nodes see different ones, the last of them is that of the
-// whole crawl.
+// verdicts are the possible ends of a run. If the nodes have different ones, the last of them in
+// this list is the end of the whole crawl.
 var verdicts = []error{frontier.ErrEnd, frontier.ErrUnasked, frontier.ErrPatience, frontier.ErrLimit}
 
-// rest tells the other nodes whether this one has anything to do, and ends the run if no node has.
-// The node that finds the end writes it into the rows of all nodes, so that each of them ends at
-// once. Otherwise the others would take its partitions first, and wait for the sites in them. The
-// patience of a run is for what sites ask for: it does not end the run while the sites of a dead node
-// rest. A node that is at rest gives back the credit that it has not used.
+// rest writes into the database whether this node has anything to do, and ends the run if no node
+// has.
+//
+// The node that detects the end writes it into the rows of all nodes, so that all of them end at
+// the same time. Otherwise the others would first take its partitions, and wait for the sites in
+// them. The patience of a run is for waits that sites demand: it does not end the run while the
+// sites of a dead node rest. A node that is at rest returns its unused credit.
 func (k *keeper) rest() error {
 	db, most := k.node, k.frontier.Limits()
 	r := k.frontier.Rest()
-	// A growth that the frontier has not taken into account may bring it something to do.
+	// The node is not at rest if the frontier has not absorbed the last growth, which may bring
+	// entries.
 	still := r.Out == 0 && r.Pending == 0 && r.Held == 0 && r.Verdict != nil && db.queue.empty() && r.Grown >= db.told.Load() && !db.leaves()
 	verdict := r.Verdict
 	if still {
@@ -30,7 +33,7 @@ func (k *keeper) rest() error {
 	if still == k.idle && !still {
 		return nil
 	}
-	mine := slices.IndexFunc(verdicts, func(v error) bool { return v == verdict }) // not errors.Is, because they wrap each other
+	mine := slices.IndexFunc(verdicts, func(v error) bool { return v == verdict }) // compared with ==, because some verdicts wrap others
 	var end *int
 	err := db.retry(func() error {
 		if !still {
@@ -55,6 +58,6 @@ func (k *keeper) rest() error {
 	if k.idle = still; err != nil || end == nil || most.Open {
 		return err
 	}
-	_ = k.frontier.End(verdicts[*end]) // refused if something has begun meanwhile: then it is not the end
+	_ = k.frontier.End(verdicts[*end]) // End fails if something has begun meanwhile; then the run has not ended
 	return nil
 }

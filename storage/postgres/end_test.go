@@ -10,7 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A resting frontier has nothing to do, with the limits in limits. Its Rest is of the growth grown.
+// A resting frontier has nothing to do. limits are its limits, and grown is the number of the last
+// growth that it has absorbed.
 type resting struct {
 	mu     sync.Mutex
 	grown  uint64
@@ -33,15 +34,15 @@ func (r *resting) Rest() frontier.Rest {
 	return frontier.Rest{Verdict: frontier.ErrEnd, Grown: r.grown}
 }
 
-// A frontier that has not yet taken in what the node has told it is not at rest: the run would end
-// without what has just been found.
+// A frontier that has not absorbed the last growth is not at rest. Otherwise the run would end
+// without the entries in this growth.
 func TestTheRunDoesNotEndBeforeAllIsTakenIn(t *testing.T) {
 	t.Parallel()
 	db := open(t, NewDatabase(t), t.TempDir())
 	defer kill(db)
 	f := &resting{ended: make(chan error, 1)}
 	k := &keeper{node: db, frontier: f}
-	if err := k.balance(db.ctx); err != nil { // it takes all partitions
+	if err := k.balance(db.ctx); err != nil { // the node takes all partitions
 		t.Fatal(err)
 	}
 	if err := k.rest(); err != nil || k.idle || len(f.ended) > 0 {

@@ -11,19 +11,19 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// ErrSession says that the session of a node is over: its lease ended before it could renew it, so
-// other nodes have taken its partitions, or the database has lost commits of this node. Start the
-// node again; nothing is lost.
+// ErrSession says that the session of a node is over. Either its lease ended before the node
+// renewed it, and other nodes have taken its partitions, or the database has lost commits of this
+// node. Start the node again; nothing is lost.
 var ErrSession = errors.New("the session of this node is over: other nodes may have its sites now; start it again, nothing is lost")
 
-// The longest time that statements are repeated while the server cannot be reached.
+// How long statements are repeated while the server cannot be reached.
 const (
-	longestOutage  = 15 * time.Minute // of a node
-	longestReading = 10 * time.Second // of a program that only reads
+	longestOutage  = 15 * time.Minute // how long a node repeats a statement
+	longestReading = 10 * time.Second // how long a program that only reads repeats it
 )
 
-// retry calls f until it succeeds, or fails for a reason that will not pass by itself. The
-// statements of f must have the same effect when they are repeated.
+// retry calls f until it succeeds, or fails with an error that repeating cannot remove. Repeated
+// calls of f must have the same effect as one.
 func (db *node) retry(f func() error) error {
 	began := time.Now()
 	for try := 0; ; try++ {
@@ -48,8 +48,8 @@ func (db *node) retry(f func() error) error {
 	}
 }
 
-// passes returns how long to wait before what has failed with err is tried again. A negative
-// result says that it would fail again.
+// passes returns how long to wait before the next try after err. A negative duration means that
+// the next try would fail, too.
 func (db *node) passes(err error, try int) (time.Duration, error) {
 	slower := min(time.Second, 20*time.Millisecond<<min(try, 6))
 	var pg *pgconn.PgError
@@ -62,35 +62,35 @@ func (db *node) passes(err error, try int) (time.Duration, error) {
 		if errors.Is(err, context.Canceled) {
 			return -1, err
 		}
-		return slower, err // of the network
+		return slower, err // an error of the network
 	case pg.Code == divisionByZero:
 		return -1, ErrSession
 	case missing(err):
 		return -1, fmt.Errorf("the tables of the crawl are gone: %w (%w)", err, ErrSession)
-	case pg.Code == isStandby: // the server became one
+	case pg.Code == isStandby: // the server has become a standby
 		db.pool.Reset()
 		return slower, err
 	case pg.Code == "40P01" || pg.Code == "40001": // deadlock, serialization failure
 		return slower / 8, err
-	case pg.ConstraintName == "node_num_key": // another node has taken the number at the same time
+	case pg.ConstraintName == "node_num_key": // another node has taken the same number at the same time
 		return slower, err
-	case pg.Code == "26000": // the connection has lost its prepared statements
+	case pg.Code == "26000": // the prepared statements of the connection were lost
 		db.pool.Reset()
 		return slower, err
-	case pg.Code == "57014": // the statement took too long
+	case pg.Code == "57014": // the statement was cancelled by a time-out
 		return slower, err
-	case pg.Code == "25P03": // the transaction stood still for too long
+	case pg.Code == "25P03": // the transaction was idle for too long
 		return slower, err
 	case strings.HasPrefix(pg.Code, "57P"), strings.HasPrefix(pg.Code, "08"), strings.HasPrefix(pg.Code, "53"):
-		return slower, err // the server ends or begins, the connection broke, or there is no room
+		return slower, err // the server is stopping or starting, the connection broke, or a resource is exhausted
 	}
 	return -1, err
 }
 
-// divisionByZero is the code of the error with which the fence stops a transaction.
+// divisionByZero is the SQLSTATE with which the statement of fence stops a transaction.
 const divisionByZero = "22012"
 
-// already reports whether err says that another node creates the tables at the same time.
+// already reports whether err says that another node is creating the tables at the same time.
 func already(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "42P06" || pg.Code == "42P07" || pg.Code == "23505")

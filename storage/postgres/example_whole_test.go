@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// Each machine runs this program, with a directory of its own. A node whose session is over begins
-// again.
+// Each machine runs this program, with a directory of its own. If its session is over, the node
+// starts again.
 func Example() {
 	for {
 		err := crawlOnce()
@@ -40,7 +40,7 @@ func crawlOnce() error {
 	return c.Run(context.Background(), nil)
 }
 
-// New reads a connection string of PostgreSQL, as a URL or as words.
+// New accepts a connection string of PostgreSQL, as a URL or as words.
 func ExampleNew() {
 	if _, err := postgres.New("host=db.example.org dbname=news"); err != nil {
 		log.Print(err)

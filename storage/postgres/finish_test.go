@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// fullOutputs have one full file at each flush, which finish fails to finish.
+// fullOutputs report one full file at each flush, and fail to finish it.
 type fullOutputs struct {
 	noOutputs
 	finish error
@@ -23,8 +23,8 @@ func (f fullOutputs) Flush() (state.Moment, error) {
 
 func (f fullOutputs) Finish([]string) error { return f.finish }
 
-// A process may end after it has committed that a file is full, and before it has renamed the file:
-// the next process must find the mark of the file, or it would remove the file.
+// A process may end after it has committed that a file is full, and before it has renamed the
+// file. The next process must find the mark of this file: it removes files without a mark.
 func TestAFullFileThatWasNotFinishedKeepsItsMark(t *testing.T) {
 	t.Parallel()
 	url, dir := NewDatabase(t), t.TempDir()

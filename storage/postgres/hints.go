@@ -13,12 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A refusal is an error that does not pass by itself: what has failed is not tried again.
+// A refusal is an error that a repetition would not remove, so retry does not try again.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// hint returns how to mend an error of the server, as the end of a sentence, or "".
+// hint returns advice how to remove the cause of an error of the server, as the end of a sentence.
+// It returns "" if none exists.
 func hint(err error) string {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -39,10 +40,10 @@ func hint(err error) string {
 	return ""
 }
 
-// foreign is the end of an error about a schema that has other tables.
+// foreign is the end of the error message for a schema named crawl that has unknown tables.
 const foreign = ": the schema crawl of the database is of another program, or of an unfinished version: give the crawl a database of its own"
 
-// oldest is the oldest version of PostgreSQL that can be used, as server_version_num has it.
+// oldest is the oldest supported version of PostgreSQL, in the form of server_version_num.
 const oldest = 13_00_00
 
 func checkVersion(version int) error {
@@ -52,7 +53,7 @@ func checkVersion(version int) error {
 	return nil
 }
 
-// place returns where the directory of this node is. It is the same after a restart.
+// place returns the machine and path of this node's directory. It is the same after a restart.
 func (db *node) place() string {
 	host, _ := os.Hostname()
 	dir, err := filepath.Abs(db.dir)
@@ -62,8 +63,8 @@ func (db *node) place() string {
 	return strings.ToValidUTF8(host+":"+dir, "?")
 }
 
-// onlyHere returns an error if this node has a session in another place: then the directory was
-// copied, and two processes would make requests to the same sites.
+// onlyHere returns an error if this node has a session with another machine or path. Then the
+// directory was copied, and two processes would make requests to the same sites.
 func (db *node) onlyHere(in interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) error {

@@ -13,14 +13,14 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// A homeNote is the contents of state.NodeFile. It has no password.
+// A homeNote is the content of state.NodeFile. It contains no password.
 type homeNote struct {
 	State    string `json:"state"` // always "postgres"
-	Host     string `json:"host"`  // hosts, separated by commas
+	Host     string `json:"host"`  // host names of the servers, separated by commas
 	Port     uint16 `json:"port"`
-	Ports    string `json:"ports,omitempty"` // of all hosts, if they differ
+	Ports    string `json:"ports,omitempty"` // ports of all hosts, if they differ
 	Database string `json:"database"`
-	Node     string `json:"node"` // name of the node whose outputs are in the directory
+	Node     string `json:"node"` // name of the node that writes its outputs into the directory
 }
 
 // home opens and locks the directory of the node. It creates the directory and its note if they
@@ -31,7 +31,7 @@ func (db *node) home(d *database) (err error) {
 	}
 	path := filepath.Join(db.dir, state.NodeFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && db.opts.New != nil {
-		if err := db.opts.New(); err != nil { // it has outputs of another crawl
+		if err := db.opts.New(); err != nil { // the directory has outputs of another crawl
 			return err
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// The robots.txt of a site redirects to a site that another node may have, also in a circle: it is
-// followed, and each site has its pause.
+// The robots.txt of a site redirects to a site of another node, or in a circle. The redirect is
+// followed, and each site gets its pause.
 func TestARedirectedRobotsTxtOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	const sites, delay = 12, 50 * time.Millisecond
@@ -27,15 +27,15 @@ func TestARedirectedRobotsTxtOfAnotherNode(t *testing.T) {
 		c.web.Site(other).Robots(rules).Page("/", "")
 		c.seeds = append(c.seeds, host+"/")
 		pages, never = append(pages, host+"/", host+"/2"), append(never, host+"/private/1")
-		if i%4 == 0 { // the other site is crawled, too, and its rules are those of another site
+		if i%4 == 0 { // this site is also crawled, with rules from another site
 			next := fmt.Sprintf("http://h%d.example", (i+1)%sites)
 			c.web.Site(other).Redirect("/robots.txt", next+"/rules.txt")
 			c.web.Site(next).File("/rules.txt", "text/plain", rules)
 			c.seeds, pages = append(c.seeds, other+"/"), append(pages, other+"/")
 		}
 	}
-	// A robots.txt whose redirect was not followed to its end, because a partition changed hands, may
-	// be asked for again after a minute.
+	// If a partition moves during a redirect, the redirect fails, and robots.txt is requested
+	// again after a minute.
 	c.opts = func(o *crawler.Options) { o.Delay, o.Patience = delay, 3*time.Minute }
 	c.end(c.join(false), c.join(false), c.join(false))
 	c.web.AssertFetched(pages...)

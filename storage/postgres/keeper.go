@@ -10,19 +10,19 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// A partition is one that this node has.
+// A partition is a partition that this node has now.
 type partition struct {
-	term    *frontier.Term // never changed
-	leaving bool           // it will be given back
+	term    *frontier.Term // term in which the node has it; never changed
+	leaving bool           // the node is going to give the partition back
 }
 
-// Join implements state.Cluster. From now on the node takes partitions.
+// Join implements state.Cluster. After it the node takes partitions.
 func (db *node) Join(f state.Shared, longest time.Duration) {
 	db.longest = longest
 	ctx, cancel := context.WithCancel(db.ctx)
 	ends := db.session.ends
 	db.session.ends = func() { cancel(); ends() }
-	// This goroutine takes and gives back partitions, and reads the news, until session.stop.
+	// This goroutine takes and returns partitions, and reads the news. It ends with session.stop.
 	db.session.wait.Go(func() { db.keep(ctx, f) })
 }
 
@@ -47,11 +47,11 @@ const (
 	balanceEvery = time.Second
 )
 
-// A keeper keeps the partitions of the node.
+// A keeper decides which partitions the node takes and returns, and reads the news.
 type keeper struct {
 	*node
 	frontier state.Shared
-	idle     bool // the row of the node says that it is at rest
+	idle     bool // the database has the information that this node is at rest
 	credit   creditor
 }
 
@@ -63,7 +63,7 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 	for {
 		var err error
 		if db.May() {
-			err = k.rest() // first, because of partitions that a node leaves when the run has ended
+			err = k.rest() // first: at the end of the run, balance must not give partitions to other nodes
 			if err == nil {
 				err = db.wish()
 			}
@@ -95,8 +95,8 @@ func (db *node) keep(ctx context.Context, f state.Shared) {
 	}
 }
 
-// balance takes partitions of dead nodes and free partitions up to the fair share of this node, and
-// marks those as leaving that it has beyond its share.
+// balance takes partitions of dead nodes, and free partitions up to the fair share of this node.
+// If the node has more than its share, balance marks the surplus as leaving.
 func (k *keeper) balance(ctx context.Context) error {
 	db := k.node
 	var live, mine int
@@ -122,14 +122,14 @@ func (k *keeper) balance(ctx context.Context) error {
 			if err := tx.SendBatch(db.ctx, b).Close(); err != nil {
 				return err
 			}
-			// What is taken sets idle, as below.
+			// Each statement that takes partitions clears the column idle, as explained below.
 			if _, err := tx.Exec(db.ctx, takeWished, db.id, wishFor); err != nil {
 				return err
 			}
 			if want := db.fair(live) - mine; want > 0 {
-				// In the same transaction the row of this node says that it is not at rest. Otherwise
-				// another node could find the end of the crawl before this one has read what is
-				// queued in the partitions.
+				// The same transaction records that this node is not at rest. Otherwise another
+				// node could detect the end of the crawl before this node has read the entries in
+				// the partitions.
 				_, err := tx.Exec(db.ctx, `with t as (update part p set owner = $1
 						from (select id from part p where owner is null and `+unwished+` order by id limit $2 for update skip locked) f where p.id = f.id returning 1)
 					update node set idle = -1 where id = $1 and exists (select 1 from t)`, db.id, want, wishFor)
@@ -189,7 +189,7 @@ func (k *keeper) balance(ctx context.Context) error {
 	return nil
 }
 
-// fair returns how many partitions each of the live nodes may have.
+// fair returns how many partitions each of the given number of live nodes may have.
 func (db *node) fair(live int) int { return (db.parts + max(live, 1) - 1) / max(live, 1) }
 
 // take reads the sites of partitions that the node has got, and reports them to the frontier.
@@ -248,7 +248,7 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 		db.ids[s.name] = s.siteID
 		queued := s.queued != [3]int{}
 		if !queued && !s.clocks.Due.After(now) && (db.had[s.part].term.Rest.IsZero() || now.Sub(s.clocks.Ended) > longestPause) {
-			continue // learn reads it when it gets an entry
+			continue // not kept in memory; learn reads the site when it gets an entry
 		}
 		db.add(s)
 		g.Sites = append(g.Sites, db.state(s))
@@ -258,11 +258,12 @@ func (db *node) take(ids []int, rests map[int]*time.Time) error {
 	return nil
 }
 
-// longestPause is the longest pause of a site that a restart must keep, beside pauses that are in
-// its clocks.
+// longestPause is the longest pause of a site that must survive a restart, apart from pauses that
+// are stored in its clocks.
 const longestPause = 24 * time.Hour
 
-// news reads what other nodes have found for the sites of this node, and their orders.
+// news reads the entries that other nodes have found for sites of this node, and the orders of other
+// nodes.
 func (k *keeper) news() error {
 	db := k.node
 	db.mu.Lock()
@@ -281,7 +282,7 @@ func (k *keeper) news() error {
 	err := db.retry(func() error {
 		all = nil
 		if tries++; tries > 1 {
-			return nil // the news may be deleted: count below
+			return nil // the news may have been deleted by a lost answer: count the entries again
 		}
 		rows, err := db.pool.Query(db.ctx, `with n as (delete from news where part = any($1) returning part, site, k, head, first),
 			i as (update node set idle = -1, changes = changes + 1 where id = $2 and exists (select 1 from n) returning changes)
@@ -290,7 +291,7 @@ func (k *keeper) news() error {
 			return err
 		}
 		var c come
-		var changes *int64 // nil: the session is over
+		var changes *int64 // stays nil if the session is over
 		_, err = pgx.ForEachRow(rows, []any{&c.part, &c.id, &c.k, &c.head, &c.first, &changes}, func() error {
 			all = append(all, c)
 			return nil
@@ -316,7 +317,7 @@ func (k *keeper) news() error {
 	return db.hear(all)
 }
 
-// hear takes in news. The caller holds db.changing.
+// hear applies news to the sites in memory. The caller must hold db.changing.
 func (db *node) hear(all []come) error {
 	var unread []siteID
 	db.mu.Lock()
@@ -344,8 +345,8 @@ func (db *node) hear(all []come) error {
 	return nil
 }
 
-// recount reads the counts of all sites anew, after the answer that had news was lost. The caller
-// holds db.changing.
+// recount reads the counts of all sites again, after an answer with news was lost. The caller must
+// hold db.changing.
 func (db *node) recount() error {
 	db.mu.Lock()
 	var mine []int32
@@ -387,7 +388,7 @@ func (db *node) recount() error {
 	return nil
 }
 
-// leaves reports whether any partitions are leaving. The frontier does not count their sites any more,
+// leaves reports whether any partitions are leaving. The frontier no longer counts their sites,
 // and no other node has them yet.
 func (db *node) leaves() bool {
 	db.mu.Lock()
@@ -400,7 +401,7 @@ func (db *node) leaves() bool {
 	return false
 }
 
-// leave gives back the partitions that are leaving, once nothing of them is out.
+// leave returns the leaving partitions to the database, if none of their sites is in use any more.
 func (k *keeper) leave(ctx context.Context) error {
 	db := k.node
 	var ids []int
@@ -418,7 +419,7 @@ func (k *keeper) leave(ctx context.Context) error {
 	defer cancel()
 	if err := k.frontier.Withdraw(short); err != nil {
 		if short.Err() != nil {
-			return nil // something of them is out: later
+			return nil // some of their sites are still in use: try again later
 		}
 		return err
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// A node that commits a link which another node has queued before reads the site of the link, and
-// removes the news about it. So it must tell the frontier of the site, although its own commit has
-// queued nothing.
+// If a node commits a link that another node has queued before, it reads the site of the link and
+// deletes the news about it. So it must report the site to the frontier, although its own commit
+// has queued nothing.
 func TestASiteThatACommitHasReadIsReported(t *testing.T) {
 	t.Parallel()
 	url := NewDatabase(t)
 	owner := open(t, url, t.TempDir())
 	defer kill(owner)
 	take(t, owner)
-	owner.session.stop() // it reads no news any more
+	owner.session.stop() // stop reading news
 	other := open(t, url, t.TempDir())
 	defer kill(other)
 	link := statetest.Entry(t, "http://a.example/")
@@ -39,8 +39,8 @@ func TestASiteThatACommitHasReadIsReported(t *testing.T) {
 	}
 }
 
-// After a commit whose answer was lost, the sites of its links are counted anew: the repeated commit
-// finds the links in the database, and does not say that they were new.
+// If the answer of a commit was lost, the sites of its links are counted again: the repeated
+// commit finds the links in the database, and does not report them as new.
 func TestLinksOfALostAnswerAreReported(t *testing.T) {
 	t.Parallel()
 	db := open(t, NewDatabase(t), t.TempDir())
@@ -57,7 +57,7 @@ func TestLinksOfALostAnswerAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(db.closing) // the test commits in place of the committer
+	close(db.closing) // stop the committer, because the test commits itself
 	<-db.committed
 	g := &group{db: db, doubt: true, ops: []op{{completion: &frontier.Completion{Links: []frontier.Entry{second}}}}}
 	db.changing.Lock()

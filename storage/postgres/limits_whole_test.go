@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// wide makes a web of hosts with pages in a chain each, and returns it as a crowd.
+// wide returns a crowd for a web of hosts. Each host has a chain of pages.
 func wide(t *testing.T, hosts, pages int) *crowd {
 	c := &crowd{t: t, web: crawltest.New(t), url: postgres.NewDatabase(t)}
 	for h := range hosts {
@@ -31,7 +31,7 @@ func wide(t *testing.T, hosts, pages int) *crowd {
 	return c
 }
 
-// number returns the result of a query.
+// number returns the number that a query returns, or 0 if the table is missing.
 func (c *crowd) number(sql string) (n int) {
 	c.t.Helper()
 	conn, err := pgx.Connect(c.t.Context(), c.url)
@@ -40,7 +40,7 @@ func (c *crowd) number(sql string) (n int) {
 	}
 	defer conn.Close(context.Background())
 	var pg *pgconn.PgError
-	if err := conn.QueryRow(c.t.Context(), sql).Scan(&n); err != nil && !(errors.As(err, &pg) && pg.Code == "42P01") { // the table is not there yet
+	if err := conn.QueryRow(c.t.Context(), sql).Scan(&n); err != nil && !(errors.As(err, &pg) && pg.Code == "42P01") { // the table does not exist yet
 		c.t.Fatal(err)
 	}
 	return n
@@ -54,8 +54,8 @@ func (c *crowd) pages() (n int) {
 	return n
 }
 
-// The limit of pages counts for all nodes together: exactly so many pages are fetched, also if one
-// node has much to do and others little. A second run with a higher limit fetches the difference.
+// The limit of pages is for all nodes together. Exactly so many pages are fetched, even if one
+// node has many and the others few. A second run with a higher limit fetches the difference.
 func TestALimitOfPagesCountsForAllNodes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ hosts, pages, limit, more int }{{30, 10, 150, 201}, {2, 100, 40, 41}, {30, 5, 1, 3}} {
@@ -84,8 +84,8 @@ func TestALimitOfPagesCountsForAllNodes(t *testing.T) {
 	}
 }
 
-// If there are fewer pages than the limit, the crawl ends because all is fetched.
-func TestALimitThatIsNotReachedIsNoEnd(t *testing.T) {
+// If there are fewer pages than the limit, the crawl ends when all are fetched.
+func TestACrawlBelowItsLimitEndsWithoutIt(t *testing.T) {
 	t.Parallel()
 	c := wide(t, 10, 10)
 	c.opts = func(o *crawler.Options) { o.Limit = 105 }
@@ -100,7 +100,7 @@ func TestALimitThatIsNotReachedIsNoEnd(t *testing.T) {
 	}
 }
 
-// A limit that one node changes while the crawl runs counts for all nodes.
+// If one node changes a limit while the crawl runs, the new limit applies to all nodes.
 func TestALimitIsChangedForAllNodes(t *testing.T) {
 	t.Parallel()
 	c := wide(t, 20, 50)
@@ -118,7 +118,7 @@ func TestALimitIsChangedForAllNodes(t *testing.T) {
 	}
 }
 
-// After the limit of bytes is reached, no request begins at any node.
+// After the limit of bytes is reached, no node begins a request.
 func TestALimitOfBytesCountsForAllNodes(t *testing.T) {
 	t.Parallel()
 	c := wide(t, 20, 30)
@@ -132,12 +132,12 @@ func TestALimitOfBytesCountsForAllNodes(t *testing.T) {
 			t.Errorf("node %d: %v", i, s)
 		}
 	}
-	if got := bytes.Load(); got < 3000 || got > 3600 { // all bodies of one round are less than 600 bytes
+	if got := bytes.Load(); got < 3000 || got > 3600 { // more than the limit by less than one round of bodies
 		t.Errorf("%d bytes were fetched, the limit is 3000", got)
 	}
 }
 
-// Sites of several nodes that have the same public address share its pause.
+// Sites at one public address share its pause, even if several nodes have them.
 func TestNodesShareTheClocksOfAddresses(t *testing.T) {
 	t.Parallel()
 	const gap = 200 * time.Millisecond
@@ -157,7 +157,8 @@ func TestNodesShareTheClocksOfAddresses(t *testing.T) {
 			last = r.Start
 		}
 	}
-	// 24 requests, also of robots.txt and of links that lead nowhere. Requests may reach the web later than they begin.
+	// The 24 requests include those for robots.txt and for missing pages. A request may arrive
+	// later than it began.
 	if took, least := last.Sub(first), time.Duration(len(all)-1)*gap*9/10; len(all) != 24 || took < least {
 		t.Errorf("%d requests in %v, want 24 in at least %v", len(all), took, least)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// noOutputs are outputs without a file.
+// noOutputs are outputs of a node that has no files.
 type noOutputs struct{}
 
 func (noOutputs) Flush() (state.Moment, error)                   { return state.Moment{}, nil }
 func (noOutputs) Finish([]string) error                          { return nil }
 func (noOutputs) Close(end state.End) (last state.Last, _ error) { return last, nil }
 
-// A frontier that never has anything to do, and never ends.
+// An idle frontier never has anything to do, and never ends.
 type idle struct{}
 
 func (idle) Withdraw(context.Context) error { return nil }
@@ -29,13 +29,13 @@ func (idle) End(error) error                { return nil }
 func (idle) Rest() frontier.Rest            { return frontier.Rest{Out: 1} }
 func (idle) Limits() frontier.Limits        { return frontier.Limits{} }
 
-// open opens a node whose commits are made one by one.
+// open opens a node without the usual committer: the test makes its commits one by one.
 func open(t testing.TB, url, dir string) *node {
 	t.Helper()
 	return openWith(t, url, dir, time.Hour)
 }
 
-// openWith is like open, with a lease.
+// openWith is like open, with the given lease.
 func openWith(t testing.TB, url, dir string, lease time.Duration) *node {
 	t.Helper()
 	d, err := New(url)
@@ -53,7 +53,7 @@ func openWith(t testing.TB, url, dir string, lease time.Duration) *node {
 	return store.(*node)
 }
 
-// take lets a node take all partitions, and returns the states of the sites in them.
+// take makes a node take all partitions, and returns the states of their sites.
 func take(t testing.TB, db *node) map[frontier.Site]frontier.SiteState {
 	t.Helper()
 	db.Join(idle{}, time.Minute)
@@ -79,7 +79,7 @@ func take(t testing.TB, db *node) map[frontier.Site]frontier.SiteState {
 	}
 }
 
-// readsThe compares what a reader of the state says with the states of all sites.
+// readsThe compares the states that a reader returns with the states in want.
 func readsThe(t testing.TB, url, dir string, want map[frontier.Site]frontier.SiteState) {
 	t.Helper()
 	d, err := New(url)
@@ -123,7 +123,7 @@ func readsThe(t testing.TB, url, dir string, want map[frontier.Site]frontier.Sit
 	}
 }
 
-// kill ends a node as kill -9 would: its session stays.
+// kill ends a node in the way of kill -9: its session stays in the database.
 func kill(db *node) {
 	db.session.stop()
 	db.Abandon()
@@ -133,7 +133,7 @@ func kill(db *node) {
 
 func TestTheStoreIsTheModel(t *testing.T) {
 	var forward atomic.Int64
-	t.Cleanup(func() { // after all seeds
+	t.Cleanup(func() { // the function runs after all subtests
 		if forward.Load() == 0 && !t.Skipped() {
 			t.Error("no entry was brought forward")
 		}
@@ -144,7 +144,7 @@ func TestTheStoreIsTheModel(t *testing.T) {
 			url, dir := NewDatabase(t), t.TempDir()
 			db := open(t, url, dir)
 			take(t, db)
-			// Another node of the same run, so that the fates of sites are kept.
+			// A second node belongs to the run, so that the fates of sites are kept.
 			if _, err := db.pool.Exec(db.ctx, "insert into node (id, name, num, until) values (gen_random_uuid(), 'other', 99, 'epoch')"); err != nil {
 				t.Fatal(err)
 			}

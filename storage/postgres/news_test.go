@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// submit submits a link as a seed has it.
+// submit submits a link in the way of a seed.
 func submit(t *testing.T, db *node, e frontier.Entry) {
 	t.Helper()
 	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{e}}); err != nil {
@@ -20,7 +20,7 @@ func submit(t *testing.T, db *node, e frontier.Entry) {
 	}
 }
 
-// told waits until a node has told its frontier that one entry of a site is queued.
+// told waits until a node has reported to its frontier that a site has one queued entry.
 func told(t *testing.T, db *node, site frontier.Site) {
 	t.Helper()
 	for {
@@ -40,7 +40,7 @@ func told(t *testing.T, db *node, site frontier.Site) {
 	}
 }
 
-// A node without any partition has news for the others, too.
+// A node without partitions also sends news to other nodes.
 func TestANodeWithoutPartitionsTellsTheOthers(t *testing.T) {
 	t.Parallel()
 	url := NewDatabase(t)
@@ -49,7 +49,7 @@ func TestANodeWithoutPartitionsTellsTheOthers(t *testing.T) {
 	take(t, db)
 	other := open(t, url, t.TempDir())
 	defer kill(other)
-	// So that db does not leave it a share of the partitions.
+	// End the session of the other node, so that db takes all partitions.
 	if _, err := db.pool.Exec(db.ctx, "update node set until = 'epoch' where name = $1", other.name); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestANodeWithoutPartitionsTellsTheOthers(t *testing.T) {
 	told(t, db, e.URL.Site())
 }
 
-// A judging frontier has nothing to do, and remembers how the run has ended.
+// A judging frontier has nothing to do, and records how the run has ended.
 type judging struct {
 	verdict error
 	ended   chan error
@@ -77,8 +77,8 @@ func (r judging) End(err error) error {
 	return nil
 }
 
-// All nodes end with the verdict of the whole crawl. A node whose run ends first does not leave its
-// partitions to the others before.
+// All nodes end with the verdict of the whole crawl. A node whose run ends first does not first
+// give its partitions to the others.
 func TestAllNodesEndTogether(t *testing.T) {
 	t.Parallel()
 	url := NewDatabase(t)

@@ -33,18 +33,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// A faultyRun is a crawl of several nodes that are killed and stopped, of a web that writes down
-// every request.
+// A faultyRun is a crawl of several nodes that are killed or stopped. The crawled web records each
+// request.
 type faultyRun struct {
-	nodes, hosts, pages int // pages of each host
+	nodes, hosts, pages int // number of nodes, of hosts, and of pages of each host
 	delay               time.Duration
-	faults, crashes     int  // of nodes, and of the server
-	promotions          int  // of the standby
+	faults, crashes     int  // number of faults of nodes, and of crashes of the server
+	promotions          int  // number of promotions of the standby
 	skewed              bool // the server's clock is three days ahead, and ten minutes more after each promotion
 	every               time.Duration
-	settings            []string // of the server
+	settings            []string // settings of the server
 	seed                uint64
-	limit               int // of the pages of the whole crawl; 0: none
+	limit               int // largest number of pages of the whole crawl; 0: no limit
 }
 
 const runNode = "PERMESSO_TEST_NODE"
@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 	os.Exit(postgres.RunTests(m))
 }
 
-// node runs one node, as the command does: exit status 3 says that it is to be started again, and 4
-// that the database could not be reached.
+// node runs one node as the command does. Exit status 3 says that the node must be started again,
+// and 4 that the database could not be reached.
 func node() int {
 	ctx := context.Background()
 	var args struct {
@@ -85,7 +85,7 @@ func node() int {
 		Seeds:    []string{"http://h0.example/"}, Scope: crawler.Anywhere(), Dir: args.Dir, State: state,
 		Hooks: crawler.Hooks{Logger: slog.New(slog.NewTextHandler(os.Stdout, nil))},
 	}
-	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 90*time.Second // longer than a site rests whose robots.txt a stopped node did not get
+	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 90*time.Second // patience longer than a site rests if a stopped node did not get its robots.txt
 	opts.Timeout, opts.Shared, opts.MaxArchive = time.Second, crawler.NoShared, 20_000
 	opts.Limit = args.Limit
 	for i := range 2 * args.Hosts {
@@ -128,16 +128,16 @@ type asked struct {
 	robots     bool
 }
 
-// A web is hosts with pages. Each page is linked from exactly one other page, often of another
-// host, so that one lost link loses pages.
+// A web is a number of hosts with pages. Only one page links to each page, often a page of another
+// host. So a lost link means lost pages.
 type web struct {
 	run  *faultyRun
 	addr string
 
 	mu   sync.Mutex
 	all  []asked
-	open map[string]int // requests under way, by host
-	both []string       // hosts with two requests at once
+	open map[string]int // for each host, the number of requests that are under way
+	both []string       // hosts that had two requests at the same time
 }
 
 func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -155,7 +155,7 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		a.end = time.Now()
 		w.all = append(w.all, a)
 	}()
-	// The robots.txt of some hosts is on another host, of another partition.
+	// Some hosts redirect robots.txt to a host of another partition.
 	if a.robots {
 		if h, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "h"), ".example")); err == nil && h%4 == 1 {
 			http.Redirect(rw, r, fmt.Sprintf("http://r%d.example/robots.txt", h/8), http.StatusFound)
@@ -193,7 +193,7 @@ func (w *web) number(host, path string) int {
 	return p*w.run.hosts + h
 }
 
-// below reports whether page n, or a page that leads to it, is one of those in waits.
+// below reports whether page n, or a page on the path to it, is in waits.
 func (w *web) below(n int, waits map[string]bool) bool {
 	for ; ; n = (n - 1) / 2 {
 		if waits[w.url(n)] {
@@ -258,7 +258,7 @@ func (r *faultyRun) run(t *testing.T) {
 	}
 	w.addr = l.Addr().String()
 	server := &http.Server{Handler: w}
-	go server.Serve(l) // until Close
+	go server.Serve(l) // this goroutine ends when l is closed
 	t.Cleanup(func() { server.Close() })
 
 	dir := t.TempDir()
@@ -364,7 +364,8 @@ func (r *faultyRun) run(t *testing.T) {
 			time.AfterFunc(time.Duration(200+random.IntN(4000))*time.Millisecond, func() { p.cmd.Process.Signal(syscall.SIGCONT) })
 		}
 	}
-	// A node that ended before a server forgot its commits is told so by the next run.
+	// If a server forgot commits of a node after the node ended, the next run of the node reports
+	// it.
 	for i := range all {
 		if r.crashes+r.promotions > 0 {
 			all[i] = start(i)
@@ -383,8 +384,8 @@ func (r *faultyRun) run(t *testing.T) {
 	collected(t, url, all)
 }
 
-// promote stops what goes from the primary to its standby, kills the primary after a time, promotes
-// the standby, and makes the old primary its standby.
+// promote stops replication to the standby, kills the primary after the time lag, promotes the
+// standby, and makes the old primary its standby.
 func promote(t *testing.T, primary, standby *pgtest.Server, lag time.Duration) (newPrimary, newStandby *pgtest.Server) {
 	t.Helper()
 	if err := primary.Hold(); err != nil {
@@ -399,7 +400,7 @@ func promote(t *testing.T, primary, standby *pgtest.Server, lag time.Duration) (
 	return standby, primary
 }
 
-// collected makes one crawl of the nodes, and verifies it.
+// collected makes a crawl of one machine from the nodes, and verifies it.
 func collected(t *testing.T, url string, all []*process) {
 	t.Helper()
 	state, err := postgres.New(url)
@@ -427,8 +428,8 @@ func collected(t *testing.T, url string, all []*process) {
 	t.Logf("%d pages in one crawl, %d directories of what the database had forgotten", done.Pages, aside)
 }
 
-// checkLimit fails unless the database has as many pages as the limit, and has granted no more. A
-// kill may have counted a page that was not committed.
+// checkLimit fails the test unless the database has as many pages as the limit, and has granted no
+// more. Each kill may have counted one page that was not committed.
 func checkLimit(t *testing.T, url string, limit, faults int) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -443,8 +444,8 @@ func checkLimit(t *testing.T, url string, limit, faults int) {
 	}
 }
 
-// waiting returns the URLs that wait for another try, because a node stood still while it fetched
-// them.
+// waiting returns the URLs that wait for another try because their node stood still during the
+// fetch.
 func waiting(t *testing.T, url string) map[string]bool {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -467,7 +468,7 @@ func waiting(t *testing.T, url string) map[string]bool {
 	return all
 }
 
-// check compares what the web was asked with what it has, and with what the nodes have written.
+// check compares the requests to the web with its pages, and with the files of the nodes.
 func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -529,8 +530,9 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults 
 		len(waits), w.total(), w.run.hosts, w.run.nodes, faults, len(w.all), lost, early, least, len(w.both), again, twice)
 }
 
-// Nodes are killed and stand still, and the server crashes: nothing is lost, no site gets a request
-// too early or two at once, and the crawl ends by itself. The environment makes the run longer.
+// Nodes are killed or stand still, and the server crashes. No page is lost, no site gets a request
+// too early or two at once, and the crawl ends by itself. Environment variables can make the run
+// longer.
 func TestNodesThatAreKilled(t *testing.T) {
 	t.Parallel()
 	r := &faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, crashes: 1, every: 700 * time.Millisecond, seed: 1}
@@ -538,7 +540,7 @@ func TestNodesThatAreKilled(t *testing.T) {
 	r.run(t)
 }
 
-// longer sets the fields of r that the environment has.
+// longer sets fields of r from environment variables.
 func (r *faultyRun) longer() {
 	for name, to := range map[string]*int{"FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
 		if n, err := strconv.Atoi(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
@@ -550,9 +552,9 @@ func (r *faultyRun) longer() {
 	}
 }
 
-// A server that does not wait for its disk is killed, and a standby that lags, and whose clock is
-// ahead, is promoted: both lose what they have acknowledged. The nodes, which name both servers,
-// notice it and start again, and nothing is lost or early.
+// A server that does not wait for its disk is killed. A standby that lags, and whose clock is
+// ahead, is promoted. Both lose acknowledged commits. The nodes, which know both servers, detect
+// this and start again. No page is lost, and no request is early.
 func TestServersThatForget(t *testing.T) {
 	t.Parallel()
 	r := &faultyRun{nodes: 3, hosts: 20, pages: 20, delay: 100 * time.Millisecond, crashes: 1, promotions: 1, skewed: true, every: time.Second, seed: 3,
@@ -561,8 +563,8 @@ func TestServersThatForget(t *testing.T) {
 	r.run(t)
 }
 
-// With a limit of pages the database has no more pages after kills, and no site gets a request too
-// early or two at once.
+// With a limit of pages, kills do not make the database exceed the limit, and no site gets a
+// request too early or two at once.
 func TestALimitWithNodesThatAreKilled(t *testing.T) {
 	t.Parallel()
 	(&faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, every: 700 * time.Millisecond, seed: 3, limit: 200}).run(t)

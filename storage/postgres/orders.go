@@ -6,13 +6,13 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// orders are what one node tells all others, such as a pause of the whole crawl. They are in a
-// table to which rows are only added. Their numbers have no gaps, and are given in the order of
+// orders are messages from one node to all others, for example to pause the whole crawl. They are
+// rows of a table to which rows are only added. Their numbers have no gaps, and have the order of
 // the commits, because each commit with an order updates the row of the crawl. So a node that has
-// read up to a number has missed none.
+// read all orders up to a number has missed none.
 type orders struct {
-	hear  func(order []byte, own bool) error // set before Join; nil: this node hears none
-	heard int64                              // the number of the last order that was heard; db.changing guards it
+	hear  func(order []byte, own bool) error // called with each order; set before Join; nil: orders are ignored
+	heard int64                              // number of the last order that was passed to hear; guarded by db.changing
 }
 
 // Hear implements state.Cluster.
@@ -35,9 +35,10 @@ func (db *node) Order(key string, value, order any) error {
 	return db.queue.put(o)
 }
 
-// addOrders adds the statement that stores the orders of the group. It is the last one that changes
-// a row which other nodes change, so that no node waits for the row of the crawl with a row that
-// another node needs. If an earlier try was committed, the statement changes nothing.
+// addOrders adds the statement that stores the orders of the group. It comes after all other
+// statements that change rows of other nodes. So no node waits for the row of the crawl while it
+// locks a row that another node needs. If an earlier try was committed, the statement has no
+// effect.
 func (g *group) addOrders(b *pgx.Batch) {
 	var ids []int64
 	var bodies [][]byte
@@ -64,9 +65,9 @@ func texts(all [][]byte) []string {
 	return list
 }
 
-// hearOrders reads the orders that were committed since the last call, and carries them out. The
-// caller holds db.changing, and has read what it reports to the frontier before the call: an order
-// that was committed together with it is heard first.
+// hearOrders reads the orders that were committed since the last call, and passes them to hear.
+// The caller must hold db.changing. It must have read its news before the call. So an order that
+// was committed together with news is applied before the news are reported to the frontier.
 func (db *node) hearOrders() error {
 	if db.orders.hear == nil {
 		return nil

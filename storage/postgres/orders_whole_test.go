@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// A crowd is a crawl of several nodes in this process.
+// A crowd is a crawl whose nodes all run in this process.
 type crowd struct {
 	t       *testing.T
 	web     *crawltest.Web
@@ -27,14 +27,14 @@ type crowd struct {
 	members []*member
 }
 
-// A member is a node of a crowd.
+// A member is one node of a crowd.
 type member struct {
 	*crawler.Crawler
 	crowd *crowd
 	ended chan error
 }
 
-// join begins a node, which runs until it is stopped if open is set.
+// join starts a node. If open is true, the node runs until it is stopped.
 func (c *crowd) join(open bool) *member {
 	c.t.Helper()
 	state, err := postgres.New(c.url)
@@ -76,7 +76,7 @@ func (c *crowd) do(err error) {
 	}
 }
 
-// until waits until a condition holds.
+// until waits until is returns true. The text what is for the error if it never does.
 func (c *crowd) until(what string, is func() bool) {
 	c.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
@@ -89,7 +89,7 @@ func (c *crowd) until(what string, is func() bool) {
 	}
 }
 
-// heard waits until all nodes list an order.
+// heard waits until the status of all nodes lists an order.
 func (c *crowd) heard(order string, all ...*member) {
 	c.t.Helper()
 	for i, m := range all {
@@ -106,7 +106,7 @@ func (c *crowd) end(all ...*member) {
 	}
 }
 
-// recorded returns how many lines with an order the logs of all nodes have.
+// recorded returns the number of lines with an order in the logs of all nodes.
 func (c *crowd) recorded(do string) (n int) {
 	c.t.Helper()
 	for _, dir := range c.dirs {
@@ -119,8 +119,8 @@ func (c *crowd) recorded(do string) (n int) {
 	return n
 }
 
-// An order that is given at one node reaches the others, and a node that joins later. Each is
-// written into one log. Seeds are fetched once, with what they link to, by the node that has them.
+// An order at one node reaches all other nodes, also a node that joins later. It is logged once.
+// Seeds are fetched once, by the node that has their site, and so are their links.
 func TestOrdersReachAllNodes(t *testing.T) {
 	t.Parallel()
 	c := &crowd{t: t, web: crawltest.New(t), url: postgres.NewDatabase(t), seeds: []string{"http://a.example/"}}
@@ -174,8 +174,8 @@ func TestOrdersReachAllNodes(t *testing.T) {
 	}
 }
 
-// A redirect of a seed that widens the scope widens it at all nodes, before they get what it leads
-// to.
+// If the redirect of a seed widens the scope, all nodes use the wider scope before they receive
+// the target.
 func TestARedirectWidensTheScopeOfAllNodes(t *testing.T) {
 	t.Parallel()
 	c := &crowd{t: t, web: crawltest.New(t), url: postgres.NewDatabase(t)}

@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// addOthers adds the statements for everything in the group that is not a completion.
+// addOthers adds the statements for all operations of the group that are not completions.
 func (g *group) addOthers(b *pgx.Batch) {
 	db := g.db
 	var digests []string
@@ -57,7 +57,8 @@ func (g *group) addOthers(b *pgx.Batch) {
 	g.addOrders(b)
 }
 
-// owner returns the node that a value belongs to, or "" if it belongs to the whole crawl.
+// owner returns the name of the node that a value belongs to, or "" if it belongs to the whole
+// crawl.
 func (db *node) owner(key string) string {
 	if own(key) {
 		return db.name
@@ -65,8 +66,8 @@ func (db *node) owner(key string) string {
 	return ""
 }
 
-// applyOthers updates the sites in memory for the entries that the group has queued again, and
-// for the page changes in its completions. It adds the sites that it changes to touched.
+// applyOthers updates the sites in memory after a commit: for entries that the group has queued
+// again, and for page changes in its completions. It adds the changed sites to touched.
 func (g *group) applyOthers(touched map[siteID]*site) error {
 	db := g.db
 	recount := map[siteID]*site{}
@@ -164,7 +165,7 @@ func (db *node) bringSite(id siteID, c *frontier.Changes, keys map[[16]byte]time
 	return moved, err
 }
 
-// A requeued is an entry that was put aside and is queued again.
+// A requeued is an entry that was put aside and is now queued again.
 type requeued struct {
 	siteID
 	name frontier.Site
@@ -173,8 +174,9 @@ type requeued struct {
 	rank int16
 }
 
-// addRequeued adds the statement that queues entries again. The owners of sites of other nodes get
-// news. An entry that is no longer in aside was requeued by an earlier try, or by another node.
+// addRequeued adds the statement that queues entries again. Nodes that own sites of these entries
+// get news. If an entry is no longer in the table aside, an earlier try or another node has
+// requeued it.
 func addRequeued(b *pgx.Batch, all []requeued, mine []int32) {
 	var parts []int32
 	var sites, ns []int64
@@ -197,10 +199,10 @@ func addRequeued(b *pgx.Batch, all []requeued, mine []int32) {
 		parts, sites, keys, ranks, ns, mine)
 }
 
-// requeueAtOnce is how many entries Requeue reads at once.
+// requeueAtOnce is the number of entries that Requeue reads with one query.
 const requeueAtOnce = 1000
 
-// Requeue implements state.Store. It considers the entries of all sites.
+// Requeue implements state.Store. It queues entries of all sites, including those of other nodes.
 func (db *node) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 	after := requeued{siteID: siteID{-1, 0}}
 	for {
@@ -315,8 +317,8 @@ func (db *node) Keys(prefix string) iter.Seq2[string, error] {
 	}
 }
 
-// Payload implements state.Store. The payloads are those of this node, because a revisit record
-// refers to a record in the same directory.
+// Payload implements state.Store. It returns only payloads of this node, because a revisit record
+// must refer to a record in the same directory.
 func (db *node) Payload(digest string) (p *state.Payload, err error) {
 	db.queue.mu.Lock()
 	p = db.queue.payloads[digest]
@@ -341,7 +343,7 @@ func (db *node) PutPayload(digest string, p state.Payload) error {
 	return db.queue.put(op{digest: digest, payload: &p})
 }
 
-// maxRulesBody is the length of the longest robots.txt that is stored and read, in bytes.
+// maxRulesBody is the size in bytes of the longest robots.txt that is stored and read.
 const maxRulesBody = 16 << 20
 
 // PutSnapshot implements fetch.Snapshots.
@@ -360,12 +362,12 @@ func (db *node) PutLicense(u frontier.URL, s *robots.Snapshot) error {
 // License implements fetch.Snapshots.
 func (db *node) License(u frontier.URL) (*robots.Snapshot, error) { return db.Snapshot(licenseAt(u)) }
 
-// licenseAt returns the name under which a license document is stored, where other snapshots have
-// a site.
+// licenseAt returns the name under which a license document is stored. It takes the place of the
+// site that other snapshots have.
 func licenseAt(u frontier.URL) frontier.Site { return frontier.Site(u.Key()) }
 
-// addSnapshot adds the statements that store a snapshot. Its copy is stored as a snapshot of its
-// own, before it.
+// addSnapshot adds the statements that store a snapshot. The Copy in the snapshot is stored first,
+// as a snapshot of its own.
 func (db *node) addSnapshot(b *pgx.Batch, site frontier.Site, s *robots.Snapshot) {
 	type record struct {
 		Snapshot robots.Snapshot
@@ -380,7 +382,7 @@ func (db *node) addSnapshot(b *pgx.Batch, site frontier.Site, s *robots.Snapshot
 	db.insertSnapshot(b, site, s, &r, "true")
 }
 
-// addSnapshotIf adds the statements that store a copy, unless it is stored already.
+// addSnapshotIf adds the statements that store a Copy, unless it is already stored.
 func (db *node) addSnapshotIf(b *pgx.Batch, site frontier.Site, s *robots.Snapshot) {
 	r := struct{ Snapshot robots.Snapshot }{*s}
 	r.Snapshot.Body, r.Snapshot.Copy = nil, nil
@@ -395,7 +397,7 @@ func (db *node) insertSnapshot(b *pgx.Batch, site frontier.Site, s *robots.Snaps
 		var z bytes.Buffer
 		w := gzip.NewWriter(&z)
 		w.Write(s.Body)
-		w.Close() // writing into memory does not fail
+		w.Close() // no error: writing into memory does not fail
 		b.Queue("insert into body (digest, gzip) values ($1, $2) on conflict do nothing", digest, z.Bytes())
 	}
 	b.Queue(`insert into snapshot (part, site, put, at, record, body) select $1::int, $2::text, $3::bigint, $4::timestamptz, $5::jsonb, $6::bytea where `+condition+` on conflict do nothing`,
@@ -473,8 +475,8 @@ func (db *node) scanSnapshots(rows pgx.Rows, site frontier.Site) (all []*robots.
 	return all, err
 }
 
-// decodeSnapshot returns the snapshot of a row, and the time at which its copy was fetched, or zero
-// if it has no copy.
+// decodeSnapshot returns the snapshot in a row. It also returns the time at which the snapshot's
+// Copy was fetched, or zero if it has no Copy.
 func decodeSnapshot(site frontier.Site, record, zipped []byte) (s *robots.Snapshot, of time.Time, err error) {
 	var r struct {
 		Snapshot robots.Snapshot

@@ -26,18 +26,17 @@ import (
 type database struct {
 	config *pgxpool.Config
 	lease  time.Duration
-	same   bool // see clock.same
+	same   bool // set in tests, see clock.same
 }
 
-// usualLease is how long a node that does not renew its session keeps its partitions.
+// usualLease is how long a node keeps its partitions after it last renewed its session.
 const usualLease = 15 * time.Second
 
 // New returns the state of the crawl in a database, for crawler.Options.State. The string url is a
 // connection string of PostgreSQL, as a URL (postgres://user@host/name) or as words (host=...
-// dbname=...); what it leaves out comes from the environment variables of PostgreSQL. One database
-// has one crawl. If it names several hosts, they are the primary and its standbys, and the node
-// uses the one that can be written. New does not connect. It returns an error if url cannot be
-// read.
+// dbname=...). Missing parts come from the environment variables of PostgreSQL. One database has
+// one crawl. If url has several hosts, they must be a primary and its standbys; the node uses the
+// one that accepts writes. New does not connect. It returns an error if url cannot be parsed.
 func New(url string) (storage.State, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -55,43 +54,44 @@ func New(url string) (storage.State, error) {
 	return &database{config: config, lease: usualLease}, nil
 }
 
-// A node is the part of one node in a crawl. It implements state.Store and state.Cluster.
+// A node is the connection of one process to the state of its crawl. It implements state.Store and
+// state.Cluster.
 //
 // Locks are taken in this order: changing, reading, mu, then the lock of the queue. Only changing
 // and reading are held during a round trip to the database.
 type node struct {
-	// Set by OpenStore and Begin, then constant.
+	// OpenStore and Begin set these fields; afterwards they are constant.
 	dir     string
-	name    string // of the node
+	name    string // name of the node
 	opts    state.Options
 	lease   time.Duration
 	longest time.Duration
 	outage  time.Duration // how long statements are repeated while the server cannot be reached
 	begun   state.Begun
 	outputs state.Outputs
-	file    *os.File // crawl.json, locked
+	file    *os.File // crawl.json, which is locked as long as the node uses the directory
 	seed    uint64
 	parts   int
-	id      [16]byte // of the session
-	num     int64    // of the node among those that have a session
+	id      [16]byte // random ID of the session
+	num     int64    // number of the node among all nodes with a session
 
 	pool    *pgxpool.Pool
 	server  serverCheck
 	clock   clock
 	session session
 	growths frontier.Growths
-	grown   sync.Mutex    // Growths.Put has one caller at a time
-	told    atomic.Uint64 // the number of the last growth
+	grown   sync.Mutex    // locked during Growths.Put, which permits one caller at a time
+	told    atomic.Uint64 // number of the last growth that was reported
 
-	ctx       context.Context // ends when the node is closed, or has failed
+	ctx       context.Context // cancelled when the node is closed or has failed
 	cancel    context.CancelFunc
 	closing   chan struct{}
 	committed chan struct{} // closed when the committer has ended
 	closed    atomic.Bool
-	marks     state.Marks // of all outputs at their last flush; used by the committer
-	acked     acked       // used by the committer
+	marks     state.Marks // marks of all outputs at their last flush; only the committer uses them
+	acked     acked       // content of ackedFile; only the committer uses it
 	forgotten *state.Forgotten
-	finished  []string // the files that were finished after the last commit: the next one says so
+	finished  []string // files that were finished after the last commit; the next commit records them
 	numbers   numbers
 	orders    orders
 	credit    credit
@@ -99,22 +99,22 @@ type node struct {
 	wishes    wishes
 	known     knownKeys
 
-	// changing is held by the committer, and while news and partitions are taken in, so that only
-	// one goroutine changes the counts of sites.
+	// changing is held by the committer, and while news and partitions are read. So only one
+	// goroutine at a time changes the counts of sites.
 	changing sync.Mutex
 
-	// reading is held (for reading) while Read selects entries, and (for writing) while the
-	// result of a commit is applied to memory. So an entry that Read has excluded because it was
-	// out is not taken for one that was queued again.
+	// reading is read-locked while Read selects entries, and write-locked while the result of a
+	// commit is applied to memory. Otherwise Read could return an entry that it must skip, because
+	// the entry was out when Read began.
 	reading sync.RWMutex
 
 	mu    sync.Mutex
-	sites map[frontier.Site]*site // those of the partitions that this node has
-	byID  map[siteID]*site        // the same sites
+	sites map[frontier.Site]*site // sites in memory, all of partitions that this node has
+	byID  map[siteID]*site        // the same sites by ID
 	ids   map[frontier.Site]siteID
 	had   map[int]*partition
-	terms []atomic.Uint64 // by partition: the number of the term in which this node has it; 0: it does not
-	term  uint64          // the last number of a term
+	terms []atomic.Uint64 // for each partition, the number of the term in which this node has it, or 0
+	term  uint64          // the highest term number used so far
 	queue queue
 }
 
@@ -157,7 +157,7 @@ func (d *database) open(dir string, opts state.Options) (opened *node, err error
 	return db, nil
 }
 
-// failed returns an error that names the database.
+// failed wraps err in an error that names the database.
 func (d *database) failed(err error) error {
 	if err == nil {
 		return nil
@@ -170,7 +170,7 @@ func (d *database) failed(err error) error {
 	return fmt.Errorf("the state of the crawl is in the database %q of PostgreSQL at %s: %w%s", d.config.ConnConfig.Database, hosts, err, hint(err))
 }
 
-// load reads what the node must know before Begin. It writes nothing.
+// load reads from the database what the node must know before Begin. It writes nothing.
 func (db *node) load(d *database) error {
 	ctx, cancel := context.WithTimeout(db.ctx, 30*time.Second)
 	defer cancel()
@@ -191,7 +191,7 @@ func (db *node) load(d *database) error {
 	if err := db.check(ctx, d.config.ConnConfig.Database); err != nil {
 		return err
 	}
-	if err := db.onlyHere(db.pool); err != nil { // before the files are checked, which that node changes
+	if err := db.onlyHere(db.pool); err != nil { // before the check of the files, because the other process may be changing them
 		return err
 	}
 	has := found{tables: true, seed: int64(db.seed)}
@@ -215,8 +215,8 @@ func (db *node) load(d *database) error {
 	return err
 }
 
-// readMarks reads the marks of the outputs in the directory of this node: those of files that grow,
-// or of files that are finished.
+// readMarks reads the marks of the outputs in the directory of this node: of the finished files if
+// finished is true, or else of the files that still grow.
 func (db *node) readMarks(ctx context.Context, finished bool) (state.Marks, error) {
 	rows, err := db.pool.Query(ctx, "select file, mark from mark where node = $1 and finished = $2", db.name, finished)
 	if err != nil {
@@ -232,9 +232,9 @@ func (db *node) readMarks(ctx context.Context, finished bool) (state.Marks, erro
 	return marks, err
 }
 
-// check reads the row of the crawl. It returns an error if this program would read the tables in
-// another way than the program that made them: with another list of public suffixes a site would
-// belong to another partition, so that two nodes could make requests to it.
+// check reads the row of the crawl. It returns an error if this program interprets the tables in
+// another way than the program that made them. With another list of public suffixes, for example,
+// a site would belong to another partition, and two nodes could make requests to it.
 func (db *node) check(ctx context.Context, database string) error {
 	var found, seed int64
 	var suffixes string
@@ -252,8 +252,8 @@ func (db *node) check(ctx context.Context, database string) error {
 	return nil
 }
 
-// Begun implements state.Store. The time Begun.Restarted is zero, because partitions that a
-// killed node had say themselves until when their sites rest.
+// Begun implements state.Store. Begun.Restarted is zero: the partitions of a killed node have
+// their own times until which their sites rest.
 func (db *node) Begun() state.Begun { return db.begun }
 
 // Marks implements state.Store.
@@ -269,8 +269,8 @@ func (db *node) PutMarks(growing state.Marks, index state.IndexMarks) error {
 	})
 }
 
-// putMarks adds the statements that store marks to b. finished has the names of files that do
-// not grow any more.
+// putMarks adds the statements that store marks to b. finished are the names of the files that no
+// longer grow.
 func (db *node) putMarks(b *pgx.Batch, marks state.Marks, finished []string) {
 	if len(marks) == 0 {
 		return
@@ -325,7 +325,7 @@ func (db *node) Begin(outputs state.Outputs, growing, finished state.Marks) erro
 		return err
 	}
 	db.terms = make([]atomic.Uint64, db.parts)
-	// This is the committer. It ends when Close closes db.closing, or after an error.
+	// This goroutine is the committer. It ends when Close closes db.closing, or after an error.
 	go db.commits()
 	return nil
 }
@@ -412,7 +412,7 @@ func (db *node) release(last state.Last) error {
 	tries := 0
 	return db.retry(func() error {
 		if tries++; tries > 1 {
-			var done bool // by the try before, whose answer was lost
+			var done bool // an earlier try, whose answer was lost, has ended the session
 			err := db.pool.QueryRow(db.ctx, "select not open and not exists (select 1 from node where id = $2) from home where name = $1", db.name, db.id).Scan(&done)
 			if done || err != nil {
 				return err
@@ -432,7 +432,7 @@ func (db *node) release(last state.Last) error {
 	})
 }
 
-// nodeName returns a name for a new node in the directory dir.
+// nodeName makes a name for a new node with the directory dir.
 func nodeName(dir string) string {
 	name := "node"
 	if abs, err := filepath.Abs(dir); err == nil {

@@ -19,18 +19,18 @@ type Verdict int
 
 const (
 	Forward   Verdict = iota
-	CutBefore         // the connection breaks, and the server gets nothing
-	CutAfter          // the connection breaks after the server has answered, and the client gets nothing
-	NoRoom            // the client gets the error that the server's disk is full
+	CutBefore         // the connection breaks, and the server receives nothing
+	CutAfter          // the connection breaks after the server has answered, and the client receives nothing
+	NoRoom            // the client gets the error that the disk of the server is full
 	TooMany           // the client gets the error that the server has too many connections
 )
 
-// A Proxy is between clients and a server. It judges what clients send up to a Sync, or as one
-// simple query.
+// A Proxy is between clients and a server. It calls judge for the statements that a client sends
+// before a Sync, or as one simple query.
 type Proxy struct {
 	judge func(statements string) Verdict
 
-	server string // path of the socket of the server
+	server string // path of the server's socket
 	closed sync.WaitGroup
 }
 
@@ -40,7 +40,7 @@ func NewProxy(t testing.TB, url string, judge func(statements string) Verdict) s
 	t.Helper()
 	host, rest, _ := strings.Cut(strings.TrimPrefix(url, "host="), " ")
 	p := &Proxy{judge: judge, server: filepath.Join(host, ".s.PGSQL.5432")}
-	dir, err := os.MkdirTemp("", "px") // the name of a socket must be short
+	dir, err := os.MkdirTemp("", "px") // a short directory, because the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func NewProxy(t testing.TB, url string, judge func(statements string) Verdict) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.closed.Go(func() { // until Close
+	p.closed.Go(func() { // this goroutine ends with Close
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -65,7 +65,7 @@ func NewProxy(t testing.TB, url string, judge func(statements string) Verdict) s
 	return "host=" + dir + " " + rest
 }
 
-// message reads a message, with its head.
+// message reads one message, including its type and length.
 func message(r io.Reader, typed bool) ([]byte, error) {
 	head := make([]byte, 5)
 	if !typed {
@@ -88,7 +88,7 @@ func (p *Proxy) serve(client net.Conn) {
 	}
 	defer server.Close()
 	var mu sync.Mutex
-	silent := false // answers are not passed on
+	silent := false // true: drop the server's answers
 	answered := make(chan struct{}, 1000)
 	p.closed.Go(func() {
 		defer client.Close()
@@ -121,7 +121,7 @@ func (p *Proxy) serve(client net.Conn) {
 	if _, err := server.Write(first); err != nil {
 		return
 	}
-	names := map[string]string{} // prepared statements
+	names := map[string]string{} // texts of the prepared statements by name
 	var pending, said bytes.Buffer
 	for {
 		m, err := message(client, true)
@@ -155,8 +155,8 @@ func (p *Proxy) serve(client net.Conn) {
 		case CutBefore:
 			return
 		case NoRoom, TooMany:
-			// What was prepared by these statements is not: the client does not use it after an
-			// error.
+			// Statements that were prepared in this batch do not exist: the client does not use
+			// them after an error.
 			text := map[Verdict]string{NoRoom: "C53100\x00Mcould not extend file: No space left on device\x00", TooMany: "C53300\x00Msorry, too many clients already\x00"}[verdict]
 			pending.Reset()
 			if _, err := client.Write(answer('E', "SERROR\x00VERROR\x00"+text+"\x00")); err != nil {

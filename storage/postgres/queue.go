@@ -10,22 +10,22 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// An op is one operation that will be committed.
+// An op is one operation to be committed. Only some of its fields are set.
 type op struct {
 	completion *frontier.Completion
 	snapshot   *robots.Snapshot
-	site       frontier.Site // the site of snapshot
-	key        string        // the key of value
-	value      []byte        // JSON
-	digest     string        // the digest of payload
+	site       frontier.Site // site of the snapshot
+	key        string        // key of the value
+	value      []byte        // value in JSON
+	digest     string        // digest of the payload
 	payload    *state.Payload
 	requeued   []requeued // entries that Requeue queues again
-	order      []byte     // for all nodes, in JSON; an op with a key may also have an order
+	order      []byte     // message for all nodes, in JSON; an op with a key may also have an order
 	orderID    int64
 }
 
-// usualBounds limit how much waits for a commit. Queue, the number of operations, also limits
-// how many pages are fetched again after the process was killed.
+// usualBounds limit the operations that wait for a commit. The number of operations (Queue) also
+// limits how many pages are fetched again after the process was killed.
 var usualBounds = state.Bounds{Queue: 256, Links: 20_000, Bytes: 8 << 20}
 
 // A queue holds the operations that callers have submitted and that the committer has not
@@ -33,21 +33,21 @@ var usualBounds = state.Bounds{Queue: 256, Links: 20_000, Bytes: 8 << 20}
 type queue struct {
 	bounds state.Bounds
 	wake   chan struct{} // has a value if there is something to commit
-	hurry  chan struct{} // has a value if a caller waits for the commit
+	hurry  chan struct{} // has a value if a caller waits for a commit
 
-	mu        sync.Mutex // guards the fields below; it is taken last
+	mu        sync.Mutex // guards the fields below; it is the last lock in the order of locks
 	room      sync.Cond
 	ops       []op
-	taken     int // operations that are being committed: they still count for the bounds
+	taken     int // number of operations that are being committed; they still count for the bounds
 	links     int
 	bytes     int
-	snapshots map[frontier.Site]*robots.Snapshot // the last of each site that is not committed
+	snapshots map[frontier.Site]*robots.Snapshot // for each site, its last snapshot that is not committed
 	payloads  map[string]*state.Payload
 	values    map[string][]byte
-	hasty     bool // the bounds are not applied
-	last      bool // nothing more is accepted
+	hasty     bool // the run is ending, so put does not wait for room
+	last      bool // the node is being closed, so put fails
 	err       error
-	doubt     bool // the last commit failed, but may be in the database
+	doubt     bool // the last commit failed, but the database may have it
 	began     atomic.Int64
 }
 
@@ -74,7 +74,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// put waits until the queue has room, and adds o. The caller holds no lock.
+// put waits until the queue has room, and adds o. The caller must not hold a lock.
 func (q *queue) put(o op) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -113,7 +113,7 @@ func (q *queue) full() bool {
 	return len(q.ops)+q.taken >= q.bounds.Queue || q.links >= q.bounds.Links || q.bytes >= q.bounds.Bytes
 }
 
-// take takes everything from the queue.
+// take removes all operations from the queue and returns them.
 func (q *queue) take(last bool) []op {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -122,7 +122,7 @@ func (q *queue) take(last bool) []op {
 	return ops
 }
 
-// done says that ops are committed.
+// done records that ops were committed, which makes room in the queue.
 func (q *queue) done(ops []op) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -175,8 +175,8 @@ func (q *queue) empty() bool {
 	return len(q.ops) == 0 && q.taken == 0
 }
 
-// behind reports whether a commit has been under way for so long that no turn should begin:
-// everything that is fetched meanwhile would be fetched again after a kill.
+// behind reports whether a commit has been under way for so long that no turn should begin. After
+// a kill, all pages that are fetched during the commit would be fetched again.
 func (q *queue) behind() bool {
 	began := q.began.Load()
 	return began != 0 && time.Since(base)-time.Duration(began) > slowCommit
@@ -208,7 +208,7 @@ func (db *node) tell(g frontier.Growth) {
 	db.growths.Put(g)
 }
 
-// commits is the main loop of the committer.
+// commits is the main loop of the committer: it commits groups until the node is closed.
 func (db *node) commits() {
 	defer close(db.committed)
 	for last := false; !last; {
@@ -220,8 +220,8 @@ func (db *node) commits() {
 	}
 }
 
-// gather waits until there is something to commit, and then until the group has grown. It
-// returns true if the node is being closed.
+// gather waits until there is an operation to commit, and then for more operations, for a short
+// time. It returns true if the node is being closed.
 func (db *node) gather() (last bool) {
 	q := &db.queue
 	select {

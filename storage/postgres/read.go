@@ -18,14 +18,14 @@ func (db *node) ReadRequisites(name frontier.Site, now time.Time, entries []fron
 	return db.read(name, now, entries, true)
 }
 
-// A wanted says what one Read asks the database.
+// A wanted describes the query of one call of Read.
 type wanted struct {
 	siteID
 	out        []int64
-	rank       int16 // entries of kind ready up to this rank and number are left out
+	rank       int16 // entries of kind ready up to this rank and number were read already
 	to         int64
 	grown      int
-	ready, due bool // there may be such entries
+	ready, due bool // whether such entries may exist: without a due time (ready), or due now (due)
 }
 
 func (db *node) wanted(name frontier.Site, now time.Time, requisites bool) (w wanted, ok bool) {
@@ -49,7 +49,7 @@ func (db *node) read(name frontier.Site, now time.Time, entries []frontier.Entry
 		return 0, time.Time{}, nil
 	}
 	var all []row
-	var next [3]*time.Time // by kind, of those that are left
+	var next [3]*time.Time // for each kind, the earliest due time of the entries that were not selected
 	err = db.retry(func() (err error) {
 		all, next, err = db.selectEntries(&w, now, len(entries), requisites)
 		return err
@@ -69,7 +69,7 @@ func (db *node) read(name frontier.Site, now time.Time, entries []frontier.Entry
 	defer db.mu.Unlock()
 	s := db.sites[name]
 	if s == nil || s.siteID != w.siteID || err != nil {
-		return 0, time.Time{}, err // the site was given back meanwhile
+		return 0, time.Time{}, err // the site was given back during the query
 	}
 	for i := range all {
 		r := &all[i]
@@ -94,17 +94,17 @@ func (db *node) localTime(t *time.Time) time.Time {
 	return db.clock.local(*t)
 }
 
-// requisite is true for the entries that may be requested after the limit of pages.
+// requisite is an SQL condition: the entry e may be requested after the limit of pages.
 const requisite = `(e.flags & 8 <> 0 or e.visits is not null)`
 
-// fromQueue joins queue with entry. Each row of queue finds its entry by the primary key. "offset 0"
-// changes no result, but makes the planner do so: otherwise it may read all entries of the site for
-// each row, as long as the server has no statistics of the tables.
+// fromQueue joins queue with entry. Each row of queue finds its entry by the primary key. "offset
+// 0" does not change the result, but forces the planner to do this. Otherwise, while the server
+// has no statistics of the tables, it may read all entries of the site for each row.
 const fromQueue = ` from queue q join lateral (select * from entry e
 	where e.part = q.part and e.site = q.site and e.key = q.key offset 0) e on true`
 
-// selectEntries selects up to n entries: those that are due first, then those that need not
-// wait. next has the earliest due times of the entries that it has not selected.
+// selectEntries selects up to n entries: first those that are due, then those without a due time.
+// next has, for each kind, the earliest due time of the entries that were not selected.
 func (db *node) selectEntries(w *wanted, now time.Time, n int, requisites bool) (all []row, next [3]*time.Time, err error) {
 	b, only := &pgx.Batch{}, ""
 	if requisites {
@@ -146,7 +146,8 @@ func (db *node) selectEntries(w *wanted, now time.Time, n int, requisites bool) 
 	return all, next, db.send(b)
 }
 
-// nextRequisite returns the earliest due time of the requisites that were not read.
+// nextRequisite returns the earliest due time of the requisites in the database, without those in
+// all.
 func (db *node) nextRequisite(w *wanted, all []row) (time.Time, error) {
 	taken := w.out
 	for i := range all {

@@ -19,10 +19,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// A reader reads the state of a whole crawl, while nodes run or not. It has no session. Each query
-// sees the database at another moment. A reader implements state.Reading.
+// A reader reads the state of a whole crawl, also while nodes run. It has no session. Its queries
+// see the database at different moments. A reader implements state.Reading.
 type reader struct {
-	*node // its marks are those of the outputs in its directory
+	*node // has no session; its marks are those of the outputs in its directory
 }
 
 // OpenRecords implements state.Opener.
@@ -39,7 +39,7 @@ func (d *database) OpenRecords(dir string) (state.Reading, error) {
 	return reader{db}, nil
 }
 
-// openRecords connects, and reads what a reader must know.
+// openRecords connects to the database, and reads what all methods of a reader need.
 func (db *node) openRecords(d *database, config *pgxpool.Config) (err error) {
 	if db.dir != "" {
 		if err := db.named(d); err != nil {
@@ -64,7 +64,7 @@ func (db *node) openRecords(d *database, config *pgxpool.Config) (err error) {
 	if err := db.check(ctx, config.ConnConfig.Database); err != nil {
 		return err
 	}
-	// A node whose directory says that it is open, and that has no session, was killed.
+	// A node was killed if its home row is still open but it has no session.
 	var committed *time.Time
 	err = db.pool.QueryRow(ctx, `select max(h.committed), coalesce(bool_or(h.open and n.name is null), false), coalesce(bool_or(n.name is not null), false)
 		from home h left join node n on n.name = h.name and n.until > clock_timestamp()`).Scan(&committed, &db.begun.Unclean, &db.begun.Live)
@@ -78,13 +78,13 @@ func (db *node) openRecords(d *database, config *pgxpool.Config) (err error) {
 	return err
 }
 
-// A nodeStatus is what is known of a node. The type has no name of its own, so that a caller outside
-// of storage can name it.
+// A nodeStatus describes a node. It is an alias of a type without a name, so that callers outside
+// of this package can use it.
 type nodeStatus = struct {
 	Name             string
-	Live, Open       bool // it has a session; its run has not ended by itself
+	Live, Open       bool // Live: the node has a session. Open: its last run has not ended by itself
 	Partitions       int
-	Began, Committed time.Time // of the session, and the last commit; by the clock of the database
+	Began, Committed time.Time // start of the session, and the last commit, by the clock of the database
 }
 
 // Nodes returns the nodes of the crawl, by name.
@@ -115,7 +115,7 @@ func (d *database) Nodes(ctx context.Context) (all []nodeStatus, err error) {
 	return all, d.failed(err)
 }
 
-// named finds out which node has the directory.
+// named sets db.name to the name of the node that has the directory.
 func (db *node) named(d *database) error {
 	f, err := os.Open(filepath.Join(db.dir, state.NodeFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -202,7 +202,7 @@ func (r reader) State(name frontier.Site) (frontier.SiteState, error) {
 	return some[0].state(), nil
 }
 
-// selected returns the sites for which a condition holds, in the order of the table.
+// selected returns the sites that satisfy the SQL condition, in the order of the table.
 func (r reader) selected(condition string, args ...any) (all []*site, err error) {
 	err = r.retry(func() error {
 		return pgx.BeginTxFunc(r.ctx, r.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -229,8 +229,8 @@ func (r reader) selected(condition string, args ...any) (all []*site, err error)
 	return all, err
 }
 
-// Get implements state.Records. Of the values that each node has, it returns one for the whole
-// crawl.
+// Get implements state.Records. If each node has a value for key, it returns the one that is valid
+// for the whole crawl.
 func (r reader) Get(key string, value any) (ok bool, err error) {
 	if !own(key) {
 		return r.node.Get(key, value)

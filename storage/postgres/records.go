@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// atOnce is how many rows a method that iterates reads at once.
+// atOnce is the number of rows that an iterator reads with one query.
 const atOnce = 500
 
 // missing reports whether err says that the tables do not exist yet.
@@ -62,8 +62,8 @@ func (db *node) Common() iter.Seq2[frontier.CommonClock, error] {
 	}
 }
 
-// State implements frontier.Backlog. For a site of another node it returns only the name. It asks only
-// the memory, because a lock of the frontier is held.
+// State implements frontier.Backlog. For a site of another node only the name is set. State uses
+// only the memory, because its caller holds a lock of the frontier.
 func (db *node) State(name frontier.Site) (frontier.SiteState, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -71,8 +71,8 @@ func (db *node) State(name frontier.Site) (frontier.SiteState, error) {
 		return db.state(s), nil
 	}
 	st := frontier.SiteState{Site: name}
-	// Sites of this node that are not in memory have no entries, had no request in this term, and
-	// were due when it began.
+	// If a site of this node is not in memory, it has no entries, had no request in this term, and
+	// was due when the term began.
 	if p := db.had[partOf(name, db.parts)]; p != nil && !p.leaving {
 		st.Term = p.term
 	}

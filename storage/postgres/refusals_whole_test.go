@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// options are those of a node that crawls a small web.
+// options returns the options of a node that crawls a small web.
 func options(t *testing.T, url, dir string) crawler.Options {
 	t.Helper()
 	state, err := postgres.New(url)
@@ -55,7 +55,7 @@ func execute(t *testing.T, url, sql string) {
 	}
 }
 
-// What cannot be a node of the crawl is refused with a sentence that says why, and changes nothing.
+// A node that cannot join the crawl is refused. The error says why, and nothing is changed.
 func TestNodesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	url := postgres.NewDatabase(t)
@@ -65,7 +65,7 @@ func TestNodesThatAreRefused(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		url  string
-		sql  string // before
+		sql  string // executed before the node starts
 		undo string
 		dir  func(t *testing.T, dir string)
 		opts func(*crawler.Options)
@@ -109,7 +109,7 @@ func TestNodesThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	// The crawl is as it was.
+	// The crawl was not changed, so the first node can still run.
 	if err := run(t, options(t, url, first)); err != nil {
 		t.Error(err)
 	}

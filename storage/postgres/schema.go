@@ -1,28 +1,30 @@
 package postgres
 
-// format is the number of the layout of the tables. Another number is refused.
+// format is the version of the layout of the tables. A database with another version is refused.
 const format = 2
 
 // partitions is the number of partitions of a new crawl.
 const partitions = 256
 
-// tables creates the tables of a crawl. Each table that has rows of sites begins with the
-// partition, so that the tables can be divided by it.
+// tables creates the tables of a crawl. In each table with data of sites, the first column of the
+// key is the partition, so that the tables can be divided by it.
 //
-// In queue, kind says why an entry is queued (see the constants of type kind). Its primary key
-// has the order in which entries without a due time are requested. n is the number of an entry:
-// the time at which it was found, in microseconds, and the number of the node that found it.
+// queue.kind is the reason why an entry is queued (see the type kind). The primary key of queue
+// has the order in which entries without a due time are requested. The column n is the number of
+// an entry: the time at which it was found, in microseconds, and the number of the node that found
+// it.
 //
 // crawl.pages and crawl.bytes are what all nodes together have been granted of the limits of the
-// whole crawl: what was spent, and the credit that nodes still have. node.pages and node.bytes are
-// what the session has spent, of its credit in pages_credit and bytes_credit.
+// whole crawl. They include what was spent, and the credit that nodes still have. node.pages and
+// node.bytes are what the session has spent of its credit in pages_credit and bytes_credit.
 //
-// part.wish is a partition that must be at the same node for a while, since part.wished.
+// part.wish is another partition that must be at the same node for a while. part.wished is the
+// time of this wish.
 //
-// crawl.orders counts the orders; those up to crawl.since are of earlier runs.
+// crawl.orders counts the orders; those up to crawl.since are from earlier runs.
 //
-// crawl.timeline is the timeline of the server on which a session began last. node.changes counts
-// the transactions on which the memory of the node relies (see session.changes).
+// crawl.timeline is the timeline of the server on which the last session began. node.changes
+// counts the transactions that the memory of the node relies on (see session.changes).
 const tables = `
 create schema crawl;
 create table crawl.crawl (

@@ -15,18 +15,18 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// A serverCheck checks each new connection of a node. All connections of a session lead to one
-// timeline of the server: a standby that is promoted begins a timeline with a higher number. Its
-// clock may differ from that of the server before, and it may have lost commits, so a session
-// does not go on there. A server with a lower number was replaced: what it commits is lost.
+// A serverCheck checks each new connection of a node. All connections of a session must lead to
+// one timeline of the server. A standby that is promoted begins a timeline with a higher number.
+// Its clock may differ, and it may have lost commits, so the session ends. A server with a lower
+// number was replaced: commits on it are lost.
 type serverCheck struct {
-	timeline atomic.Int64 // 0: not known
+	timeline atomic.Int64 // number of the timeline; 0: not known
 }
 
-// isStandby is the code of the error that a standby returns for statements that write.
+// isStandby is the SQLSTATE that a standby returns for statements that write.
 const isStandby = "25006"
 
-// validate returns a function that checks a new connection, after before has checked it.
+// validate returns a function that checks a new connection. It first calls before.
 func (s *serverCheck) validate(before pgconn.ValidateConnectFunc) pgconn.ValidateConnectFunc {
 	return func(ctx context.Context, conn *pgconn.PgConn) error {
 		if before != nil {
@@ -52,16 +52,16 @@ func (s *serverCheck) validate(before pgconn.ValidateConnectFunc) pgconn.Validat
 	}
 }
 
-// timelineNow is an expression for the timeline of the server, which must not be a standby.
+// timelineNow is an SQL expression for the timeline of the server. It fails on a standby.
 const timelineNow = "('x' || substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 
-// timelineOf returns the timeline of a server, or 0 if it cannot be known because the server does
-// not allow to ask. The error says that the server is a standby, or that the connection broke.
+// timelineOf returns the timeline of a server, or 0 if the server does not permit the query. The
+// error says that the server is a standby, or that the connection broke.
 func timelineOf(ctx context.Context, conn *pgconn.PgConn) (int64, error) {
 	results, err := conn.Exec(ctx, "select case when pg_catalog.pg_is_in_recovery() then 0 else "+timelineNow+" end").ReadAll()
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && (pg.Code == "0A000" || pg.Code == "42501" || pg.Code == "42883") {
-		return 0, nil // not supported, not permitted, not there
+		return 0, nil // the function is not supported, not permitted or missing
 	}
 	if err != nil {
 		return 0, err
@@ -84,20 +84,20 @@ func (db *node) configOf(d *database) *pgxpool.Config {
 	c := config.ConnConfig
 	c.ValidateConnect = db.server.validate(c.ValidateConnect)
 	c.RuntimeParams["application_name"] = application(c.RuntimeParams["application_name"], db.name)
-	// A node that stands still between two statements of a transaction does not keep its locks.
+	// End the transaction of a node that stands still between two statements, to free its locks.
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt((db.lease / 2).Milliseconds(), 10)
 	return config
 }
 
-// application returns the name of the connections of a node for the server, which has at most 63
-// bytes. It begins with the name of the program.
+// application returns the name that the connections of a node have at the server. It begins with
+// the name of the program, and has at most 63 bytes.
 func application(program, node string) string {
 	return fmt.Sprintf("%.40s %016x", program, xxh3.HashString(node))
 }
 
-// cutDead ends the connections of nodes whose leases have ended. A node that stands still, and has
-// sent a part of a transaction, would keep its locks for as long as it stands still, and other
-// nodes could not end its session. The server allows this if the nodes have the same user.
+// cutDead ends the connections of nodes whose leases have ended. A node that stands still within a
+// transaction would keep its locks, and other nodes could not end its session. The server permits
+// this only if the nodes have the same user.
 func (db *node) cutDead() error {
 	rows, err := db.pool.Query(db.ctx, "select name from node where until < clock_timestamp() and id <> $1", db.id)
 	if err != nil {
@@ -114,16 +114,16 @@ func (db *node) cutDead() error {
 	}
 	_, err = db.pool.Exec(db.ctx, "select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where application_name = any($1) and datname = current_database()", dead)
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42501" { // not permitted: the node has another user
+	if errors.As(err, &pg) && pg.Code == "42501" { // not permitted, because the other node has another user
 		return nil
 	}
 	return err
 }
 
-// onTimeline notes in the database on which timeline sessions begin. The first session on another
-// timeline makes all sites rest their full pause from now: times in the tables are those of the
-// clock of the server before, so it is not known how long ago the last requests were. Clocks that
-// sites share rest longer, because the tables do not have their pauses.
+// onTimeline records the timeline of the server when a session begins. If this is a new timeline,
+// all sites rest their full pause from now. The times in the tables are by the clock of the old
+// server, so it is not known how long ago the last requests were. Clocks that several sites share
+// rest longer, because the tables do not have the lengths of their pauses.
 func (db *node) onTimeline(tx pgx.Tx) error {
 	timeline := db.server.timeline.Load()
 	if timeline == 0 {
@@ -140,11 +140,11 @@ func (db *node) onTimeline(tx pgx.Tx) error {
 	return err
 }
 
-// hostsOf returns the hosts of a connection string, separated by commas. ports has the port of each
-// of them, or is empty if they have the same one.
+// hostsOf returns the hosts of a connection string, separated by commas. ports has the port of
+// each of them, or is "" if all have the same port.
 func hostsOf(c *pgx.ConnConfig) (hosts, ports string) {
 	names, numbers := []string{c.Host}, []string{strconv.Itoa(int(c.Port))}
-	for _, f := range c.Fallbacks { // one host has several, with and without TLS
+	for _, f := range c.Fallbacks { // a host has several fallbacks, with and without TLS
 		port := strconv.Itoa(int(f.Port))
 		if last := len(names) - 1; f.Host != names[last] || port != numbers[last] {
 			names, numbers = append(names, f.Host), append(numbers, port)

@@ -14,11 +14,11 @@ import (
 	"github.com/permesso-crawler/permesso/internal/pgtest"
 )
 
-// server is the server that the tests share. Each test has a database of its own.
+// server starts the server that all tests share. Each test has its own database.
 var server = sync.OnceValues(func() (*pgtest.Server, error) { return pgtest.Start("fsync=off", "max_connections=300") })
 
-// RunTests runs the tests, and ends their server. The tests wait most of the time, so more of them
-// run at once than there are processors.
+// RunTests runs the tests, and stops their server. Tests wait most of the time, so more tests run
+// at the same time than there are processors.
 func RunTests(m *testing.M) int {
 	flag.Parse()
 	if n := flag.Lookup("test.parallel"); n.Value.String() == n.DefValue {

@@ -21,18 +21,18 @@ import (
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// tlsServer returns the address of a server that answers to the question for TLS, and then, if
-// it agrees, shows a certificate that no authority has signed.
+// tlsServer returns the address of a server that answers a request for TLS. If agrees is true, it
+// then shows a certificate that no authority has signed.
 func tlsServer(t *testing.T, agrees bool) (host, port string) {
 	t.Helper()
-	web := httptest.NewTLSServer(nil) // for its certificate
+	web := httptest.NewTLSServer(nil) // only its certificate is used
 	web.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	go func() { // until Close
+	go func() { // this goroutine ends with Close
 		for {
 			c, err := l.Accept()
 			if err != nil {
@@ -52,16 +52,16 @@ func tlsServer(t *testing.T, agrees bool) (host, port string) {
 	return host, port
 }
 
-// A server or a database that cannot be used is refused with a sentence that says how to mend it.
+// If a server or a database cannot be used, the error says how to correct this.
 func TestServersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	plainHost, plainPort := tlsServer(t, false)
 	falseHost, falsePort := tlsServer(t, true)
 	for name, test := range map[string]struct {
-		sql  string // in the database, before; USER is a name for a user of this test
-		used bool   // a node has made the tables
-		url  string // HOST and DATABASE are replaced
-		path string // search_path
+		sql  string // executed in the database before; USER stands for a user of this test
+		used bool   // a node has already made the tables
+		url  string // connection string; HOST and DATABASE are replaced
+		path string // value of search_path
 		want string
 	}{
 		"a wrong password": {sql: "create role USER login password 'right'", url: "host=HOST user=USER password=secret dbname=DATABASE",
@@ -109,7 +109,7 @@ func TestServersThatAreRefused(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 			t.Log(err)
-			// The database is as it was: a node that can use it does.
+			// The database was not changed, so a node that can use it still can.
 			if test.sql == "" || strings.Contains(test.sql, "crawl.") {
 				return
 			}
@@ -120,7 +120,7 @@ func TestServersThatAreRefused(t *testing.T) {
 	}
 }
 
-// A user that may have only one connection is slow, and loses nothing.
+// A user with only one connection is slow, but no page is lost.
 func TestAUserWithOneConnection(t *testing.T) {
 	t.Parallel()
 	direct := postgres.NewDatabase(t)
@@ -136,8 +136,8 @@ func TestAUserWithOneConnection(t *testing.T) {
 	}
 }
 
-// A standby is refused as long as it is one. With several hosts the node finds the primary,
-// whichever is first, and collects from it.
+// A standby is refused as long as it is a standby. If the URL has several hosts, the node finds
+// the primary at any place in the list, and Collect does, too.
 func TestSeveralHosts(t *testing.T) {
 	t.Parallel()
 	primary, err := pgtest.Start("fsync=off")
@@ -183,8 +183,8 @@ func TestSeveralHosts(t *testing.T) {
 	}
 }
 
-// The directory of a node that runs was copied: the copy is refused, because two processes would
-// make requests to the same sites.
+// If the directory of a running node was copied, the copy is refused. Otherwise two processes
+// would make requests to the same sites.
 func TestTheCopyOfADirectory(t *testing.T) {
 	t.Parallel()
 	url, dir := postgres.NewDatabase(t), filepath.Join(t.TempDir(), "node.crawl")

@@ -13,29 +13,29 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A session is the right of a node to have partitions. It is over when its lease has ended, or its
-// row was deleted.
+// A session is the right of a node to have partitions. It is over when its lease has ended, or
+// when another node has deleted its row.
 type session struct {
 	seq atomic.Int64 // number of the last commit that the database has acknowledged
 
 	// changes is the highest value of the column node.changes that the database has acknowledged.
-	// Every transaction on which the memory of the node relies increases the column: commits, and
-	// those that take and give back partitions, read news, or name sites. A row with a lower value
-	// has lost such a transaction.
+	// Every transaction that the memory of the node relies on increases the column. These are
+	// commits, and transactions that take or return partitions, read news, or name sites. If a row
+	// has a lower value, the database has lost such a transaction.
 	changes atomic.Int64
 
-	until atomic.Int64 // uptime up to which bytes may be sent to sites
+	until atomic.Int64 // uptime until which bytes may be sent to sites
 	ends  context.CancelFunc
 	wait  sync.WaitGroup
 
 	mu     sync.Mutex
-	gate   chan struct{} // closed when Blocked may have another result; nil: no caller waits
-	steady time.Duration // uptime since which every renewal came in time; used by the goroutine that renews
-	over   atomic.Bool   // the session has ended: the frontier is told, and must not wait for a lease
-	sure   atomic.Bool   // renewals have come in time for so long that others may be buried
+	gate   chan struct{} // closed when Blocked may return another result; nil if no caller waits
+	steady time.Duration // uptime since which each renewal was in time; only the goroutine that renews uses it
+	over   atomic.Bool   // the session has ended, so Blocked does not wait for a lease
+	sure   atomic.Bool   // renewals were in time for long enough, so this node may bury (end the sessions of) others
 }
 
-// wake wakes the callers that wait for Blocked to have another result.
+// wake wakes all callers that wait for another result of Blocked.
 func (s *session) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *session) stop() {
 func (db *node) May() bool { return int64(uptime()) < db.session.until.Load() }
 
 // Blocked implements state.Cluster. After the end of the session it does not block, so that the
-// frontier learns of the end; nothing is sent then, because May returns false.
+// frontier learns of the end. No request is sent after the end, because May returns false.
 func (db *node) Blocked() <-chan struct{} {
 	free := func() bool { return db.session.over.Load() || db.May() && !db.queue.behind() }
 	if free() {
@@ -75,16 +75,16 @@ func (db *node) Blocked() <-chan struct{} {
 }
 
 // fence adds the statement that stops the transaction if the session is over, or if the database
-// has lost a transaction of this session. A division by zero stops it. The update waits for
-// another transaction that changes the row, for example because it ends the session. After the
-// commit the caller gives changes to session.changed.
+// has lost a transaction of this session. The statement stops it with a division by zero. The
+// statement waits for other transactions that change the row, for example to end the session.
+// After the commit the caller must pass changes to session.changed.
 func (db *node) fence(b *pgx.Batch, changes *int64) {
 	b.Queue("with n as (update node set changes = changes + 1 where id = $1 and changes >= $2 returning changes) select 1 / count(*)::int, max(changes) from n",
 		db.id, db.session.changes.Load()).QueryRow(scanFence(changes))
 }
 
-// fenceCommit is like fence, for the commit of a group. It also counts the commit, after which the
-// session has spent what spent says. A group whose answer was lost may be sent again.
+// fenceCommit is like fence, for the commit of a group. It also counts the commit, and stores what
+// the session has spent with it. If the answer was lost, the group may be sent again.
 func (db *node) fenceCommit(b *pgx.Batch, spent frontier.Spent, changes *int64) {
 	seq := db.session.seq.Load()
 	b.Queue(`with n as (update node set seq = $3, changes = changes + 1, pages = $5, bytes = $6 where id = $1 and seq in ($2, $3) and changes >= $4 returning changes)
@@ -98,7 +98,7 @@ func scanFence(changes *int64) func(pgx.Row) error {
 	}
 }
 
-// changed notes that the database has committed a transaction that set node.changes to n.
+// changed records that the database has committed a transaction that set node.changes to n.
 func (s *session) changed(n int64) {
 	for {
 		was := s.changes.Load()
@@ -108,7 +108,7 @@ func (s *session) changed(n int64) {
 	}
 }
 
-// change commits a transaction of the statements that fill adds. It begins with the fence.
+// change runs a transaction with the statements that fill adds. The transaction begins with fence.
 func (db *node) change(fill func(*pgx.Batch)) error {
 	b := &pgx.Batch{}
 	var changes int64
@@ -121,8 +121,8 @@ func (db *node) change(fill func(*pgx.Batch)) error {
 	return err
 }
 
-// open begins the session, in place of the one that an earlier process of this node may have: that
-// process is dead, because this one has the lock of the directory.
+// open begins the session. It replaces the session of an earlier process of this node, if there is
+// one. That process has ended, because this process has the lock of the directory.
 func (db *node) open() error {
 	if _, err := rand.Read(db.id[:]); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (db *node) open() error {
 			if nodes >= maxNodes {
 				return refusal{fmt.Errorf("the crawl has %d nodes, and no more can join", nodes)}
 			}
-			if nodes == 0 { // the first node of a run: sites that the last run has given up are tried again
+			if nodes == 0 { // this is the first node of a run, so sites that the last run has given up are tried again
 				if _, err := tx.Exec(db.ctx, "update site set fate = null where fate is not null"); err != nil {
 					return err
 				}
@@ -181,13 +181,13 @@ func (db *node) open() error {
 	ctx, cancel := context.WithCancel(db.ctx)
 	db.session.ends = cancel
 	db.session.steady = uptime()
-	// This goroutine renews the session until session.stop.
+	// This goroutine renews the session. It ends with session.stop.
 	db.session.wait.Go(func() { db.renewals(ctx) })
 	return nil
 }
 
-// renewed notes that the database has extended the lease, in the answer to a statement that was
-// sent at the uptime sent.
+// renewed records that the database has extended the lease. The parameter sent is the uptime at
+// which the statement was sent, and now is the database's time.
 func (db *node) renewed(sent time.Duration, now time.Time) {
 	db.clock.met(sent, now)
 	db.session.until.Store(int64(sent + db.lease*19/20))
@@ -212,7 +212,7 @@ func (db *node) renewals(ctx context.Context) {
 	}
 }
 
-// end ends the work of a node whose session is over.
+// end stops the node after its session is over.
 func (db *node) end(err error) {
 	db.session.until.Store(0)
 	db.session.over.Store(true)
@@ -221,7 +221,7 @@ func (db *node) end(err error) {
 	db.session.wake()
 }
 
-// renew extends the lease. It repeats this until it succeeds, or the session is over.
+// renew extends the lease. It tries again until it succeeds, or until the session is over.
 func (db *node) renew(ctx context.Context) error {
 	s := &db.session
 	for {
@@ -235,7 +235,7 @@ func (db *node) renew(ctx context.Context) error {
 		one, cancel := context.WithTimeout(ctx, db.lease/2)
 		timeline, known := int64(0), db.server.timeline.Load()
 		ask := "0"
-		if known != 0 { // the server allows to ask
+		if known != 0 { // the server permits the query of its timeline
 			ask = timelineNow
 		}
 		err := db.pool.QueryRow(one, "update node set until = clock_timestamp() + $2 where id = $1 returning clock_timestamp(), changes, "+ask, db.id, db.lease).Scan(&now, &changes, &timeline)
@@ -243,7 +243,7 @@ func (db *node) renew(ctx context.Context) error {
 		switch {
 		case err == nil && changes < acknowledged:
 			return fmt.Errorf("the database has lost transactions: it has acknowledged %d of this session, and has %d: %w", acknowledged, changes, ErrSession)
-		case err == nil && timeline != known: // a pool of connections has led this one to another server
+		case err == nil && timeline != known: // a connection pooler has connected to another server
 			return fmt.Errorf("a standby was promoted (timeline %d after %d): %w", timeline, known, ErrSession)
 		case err == nil:
 			db.renewed(sent, now)

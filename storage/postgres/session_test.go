@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A frontier that waits for a lease goes on when the session has ended, because it must learn of the
-// end; nothing is sent.
+// When the session ends, a frontier that waits for a lease must continue, so that it learns of the
+// end. No request is sent.
 func TestTheEndOfASessionEndsTheWaitForALease(t *testing.T) {
 	t.Parallel()
 	db := open(t, NewDatabase(t), t.TempDir())

@@ -14,14 +14,14 @@ import (
 	"github.com/permesso-crawler/permesso/internal/state"
 )
 
-// A siteID names a site in the tables.
+// A siteID identifies a site in the tables.
 type siteID struct {
 	part int
 	id   int64
 }
 
-// A site is what a node remembers of a site that it has. node.mu guards it. The counts are those of
-// the committed rows in queue; the entries in out are among them.
+// A site is the state in memory of a site that this node has. node.mu guards it. Its counts are
+// those of the committed rows in queue, including the entries in out.
 type site struct {
 	siteID
 	name   frontier.Site
@@ -30,25 +30,25 @@ type site struct {
 	fate   frontier.Fate
 	ended  int
 
-	queued [3]int // by kind
+	queued [3]int // number of queued entries of each kind
 	out    map[uint64]outEntry
-	head   uint8 // no entry of kind ready that was not read has a lower rank
+	head   uint8 // no unread entry of kind ready has a lower rank than this
 
-	// All entries of kind ready up to this rank and number are out, or have ended.
+	// All entries of kind ready up to this rank and number are out or have ended.
 	readRank int16
 	readTo   int64
-	grown    int // how often entries have come before readRank and readTo
+	grown    int // how often entries were queued that come before readRank and readTo
 
-	nextRetry, nextAgain time.Time // the earliest due times of the entries that were not read; zero: none
+	nextRetry, nextAgain time.Time // the earliest due times of the entries that were not read; zero if there are none
 }
 
-// An outEntry is an entry that Read has returned, and that has not ended.
+// An outEntry is an entry that Read has returned and that has not ended.
 type outEntry struct {
 	kind kind
 	rank int16
 }
 
-// unread returns how many committed entries of a kind were not read.
+// unread returns how many committed entries of a kind Read has not returned.
 func (s *site) unread(k kind) int {
 	n := s.queued[k]
 	for _, o := range s.out {
@@ -59,7 +59,7 @@ func (s *site) unread(k kind) int {
 	return n
 }
 
-// state returns the state of s, which this node has. The caller holds node.mu.
+// state returns the state of s for the frontier. The caller must hold node.mu.
 func (db *node) state(s *site) frontier.SiteState {
 	st := s.state()
 	st.Term = db.had[s.part].term
@@ -86,8 +86,8 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// came notes that k entries of kind ready were queued. The lowest rank of them is head, and the
-// lowest number first.
+// came records that k entries of kind ready were queued. head is their lowest rank, and first
+// their lowest number.
 func (s *site) came(k int, head int16, first int64) {
 	s.queued[ready] += k
 	s.head = min(s.head, uint8(head))
@@ -97,7 +97,7 @@ func (s *site) came(k int, head int16, first int64) {
 	}
 }
 
-// waits notes that an entry waits for due.
+// waits records that an entry of kind k waits until due.
 func (s *site) waits(k kind, due time.Time) {
 	if k == again {
 		s.nextAgain = earliest(s.nextAgain, due)
@@ -106,7 +106,7 @@ func (s *site) waits(k kind, due time.Time) {
 	}
 }
 
-// outNumbers returns the numbers of the entries that are out. The caller holds node.mu.
+// outNumbers returns the numbers of the entries that are out. The caller must hold node.mu.
 func (s *site) outNumbers() []int64 {
 	all := make([]int64, 0, len(s.out))
 	for n := range s.out {
@@ -116,13 +116,13 @@ func (s *site) outNumbers() []int64 {
 	return all
 }
 
-// add adds a site to those in memory. The caller holds node.mu.
+// add adds a site to the sites in memory. The caller must hold node.mu.
 func (db *node) add(s *site) { db.sites[s.name], db.byID[s.siteID] = s, s }
 
-// learn reads sites that this node has into memory: their rows, and the counts of their entries. It
-// also removes the news about them, in the same snapshot, because the counts include what these
-// news say. Entries that are out stay out. The caller holds db.changing. A site whose partition the
-// node does not have is left out.
+// learn reads sites of this node into memory: their rows, and the counts of their entries. In the
+// same transaction it deletes the news about them, because the counts include the new entries.
+// Entries that are out stay out. The caller must hold db.changing. A site whose partition the node
+// does not have is left out.
 func (db *node) learn(ids []siteID) error {
 	if len(ids) == 0 {
 		return nil
@@ -161,7 +161,8 @@ func (db *node) learn(ids []siteID) error {
 }
 
 // count calls f in a transaction that sees the database at one moment. If f has deleted news, the
-// transaction also counts as a change of the session: without the news the counts are needed.
+// transaction increases session.changes: the counts in memory are then the only source of the
+// news.
 func (db *node) count(f func(pgx.Tx) (deleted int64, err error)) error {
 	var changes int64
 	err := pgx.BeginTxFunc(db.ctx, db.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
@@ -202,9 +203,9 @@ func (db *node) selectSites(tx pgx.Tx, ids []siteID) (all []*site, deleted int64
 	return all, tag.RowsAffected(), err
 }
 
-// collectSites selects rows of site, and the counts of their rows in queue. ofSite and ofQueue are
-// joins that choose the rows, and where is a condition for both; they use the parameters args. The
-// earliest due times are without the entries whose numbers are in outs.
+// collectSites selects rows of the table site, and the counts of their rows in queue. ofSite and
+// ofQueue are joins that choose the rows, and where is a condition for both; they use the
+// parameters args. The entries whose numbers are in outs do not count for the earliest due times.
 func (db *node) collectSites(tx pgx.Tx, ofSite, ofQueue, where string, outs []int64, args ...any) (all []*site, err error) {
 	rows, err := tx.Query(db.ctx, "select s.part, s.id, s.name, s.clocks, s.spent, s.fate, s.ended from site s"+ofSite+where, args...)
 	if err != nil {
@@ -255,7 +256,7 @@ func (db *node) collectSites(tx pgx.Tx, ofSite, ofQueue, where string, outs []in
 	return all, err
 }
 
-// decode sets the fields of s that are encoded in its row.
+// decode sets the fields of s that are stored in encoded form.
 func (db *node) decode(s *site, clocksOf, spent, fate []byte) (err error) {
 	c, err1 := state.DecodeClocks(clocksOf)
 	s.clocks = clocks(c, db.clock.local)
@@ -268,11 +269,11 @@ func (db *node) decode(s *site, clocksOf, spent, fate []byte) (err error) {
 	return nil
 }
 
-// bySite orders sites by their place in the tables. All transactions use rows of sites in this
-// order.
+// bySite orders sites by their place in the tables. All transactions lock rows of sites in this
+// order, to avoid deadlocks.
 func bySite(a, b siteID) int {
 	return cmp.Or(cmp.Compare(a.part, b.part), cmp.Compare(a.id, b.id))
 }
 
-// own reports whether a value belongs to one node, not to the whole crawl.
+// own reports whether the value with this key belongs to one node, not to the whole crawl.
 func own(key string) bool { return key == processes.EndKey }

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// A transaction that sees the database as it was, like that of a backup, keeps the rows of entries
-// that have ended. Reads go on after the last entry that was read, so they do not pass these rows.
+// A long transaction, such as that of a backup, keeps the old rows of entries that have ended.
+// Reads start after the last entry that was read, so they do not scan these rows.
 func TestReadsUnderALongSnapshot(t *testing.T) {
 	t.Parallel()
 	db := open(t, NewDatabase(t), t.TempDir())

@@ -11,9 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// A node stands still in a transaction, in which it has locked its own row and that of a partition:
-// between two statements, or after a part of a pipeline, for which the server has no timeout. The
-// other node ends its session, and takes its partitions.
+// A node stands still within a transaction, in which it has locked its own row and that of a
+// partition. It stops between two statements, or within a pipeline, for which the server has no
+// time-out. The other node ends its session, and takes its partitions.
 func TestANodeThatStandsStillInATransaction(t *testing.T) {
 	t.Parallel()
 	lock := []string{"update crawl.node set seq = seq", "update crawl.part set owner = owner where id = 0"}
@@ -59,13 +59,13 @@ func TestANodeThatStandsStillInATransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close(context.Background())
-			// Its lease has ended.
+			// Make the lease of the dead node end.
 			if _, err := dead.pool.Exec(t.Context(), "update node set until = clock_timestamp() - interval '1 second'"); err != nil {
 				t.Fatal(err)
 			}
 			still(t, conn)
 			db := openFor(t, url, 400*time.Millisecond)
-			take(t, db) // ends when it has all partitions
+			take(t, db) // returns when the node has all partitions
 			kill(db)
 			dead.Abandon()
 			close(dead.closing)
@@ -74,7 +74,7 @@ func TestANodeThatStandsStillInATransaction(t *testing.T) {
 	}
 }
 
-// openFor opens a node with a lease, in a directory of its own.
+// openFor opens a node with the given lease and a directory of its own.
 func openFor(t testing.TB, url string, lease time.Duration) *node {
 	t.Helper()
 	return openWith(t, url, t.TempDir(), lease)

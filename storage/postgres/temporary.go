@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage"
 )
 
-// Temporary creates a database on the same server, for a crawl of its own. The function drop removes
+// Temporary creates a database on the same server, for another crawl. The function drop removes
 // it.
 func (d *database) Temporary(ctx context.Context) (state storage.State, drop func() error, err error) {
 	name := fmt.Sprintf("permesso_%016x", rand.Uint64())
@@ -28,7 +28,7 @@ func (d *database) Temporary(ctx context.Context) (state storage.State, drop fun
 	return own, drop, nil
 }
 
-// once executes a statement with a connection of its own.
+// once executes one statement over a connection of its own.
 func (d *database) once(ctx context.Context, sql string) error {
 	conn, err := pgx.ConnectConfig(ctx, d.config.ConnConfig)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// After the promotion of a standby all sites rest, also those of nodes that gave them back: the
-// clocks in the tables are those of another server.
+// After the promotion of a standby all sites rest, even those that their nodes gave back. The
+// times in the tables are by the clock of another server.
 func TestSitesRestAfterAPromotion(t *testing.T) {
 	t.Parallel()
 	for name, promoted := range map[string]bool{"the same server": false, "a promoted one": true} {
@@ -60,8 +60,8 @@ func TestSitesRestAfterAPromotion(t *testing.T) {
 	}
 }
 
-// A pool of connections between the node and the server can lead the same connection to another
-// server: the renewal of the lease finds it.
+// A connection pooler between the node and the server can switch a connection to another server.
+// The renewal of the lease detects it.
 func TestARenewalFindsAnotherTimeline(t *testing.T) {
 	t.Parallel()
 	db := open(t, NewDatabase(t), t.TempDir())
@@ -75,8 +75,8 @@ func TestARenewalFindsAnotherTimeline(t *testing.T) {
 	}
 }
 
-// A session does not go on with a server on another timeline: a later one has lost commits,
-// perhaps, and an earlier one is an old primary.
+// A session does not continue on a server with another timeline. A server with a later timeline
+// may have lost commits, and one with an earlier timeline is an old primary.
 func TestASessionHasOneTimeline(t *testing.T) {
 	t.Parallel()
 	for name, ahead := range map[string]int64{"an old primary": 1, "a promoted standby": -2} {

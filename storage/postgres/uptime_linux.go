@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// uptime returns the time since the machine was started, with the time for which it was
-// suspended. The monotonic clock of package time leaves that time out.
+// uptime returns the time since the machine was started, including the time for which it was
+// suspended. The monotonic clock of package time does not count that time.
 func uptime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A visit may need a request to a site of another node, for example because the robots.txt of its
-// site redirects there. Then both partitions come to one node for a while: the one with the higher
-// number goes to the node that has the other one. It changes hands as every partition does, so the
-// site never has two nodes, and all its pauses are kept. The direction is the same if the sites of
-// both partitions need each other, so that the partitions meet.
+// wishes are the pairs of partitions that must meet at one node, with the lower number first.
 //
-// wishes are the pairs of partitions that must meet, with the lower number first.
+// A visit may need a request to a site of another node, for example because the robots.txt of its
+// site redirects there. Then both partitions come to one node for a while: the partition with the
+// higher number goes to the node that has the other one. It moves like every partition, so the
+// site never has two nodes, and all its pauses are kept. If sites of both partitions need each
+// other, the direction is still the same, so the partitions meet.
 type wishes struct {
 	mu    sync.Mutex
 	pairs map[[2]int]bool
 }
 
-// wishFor is how long partitions stay together after the last wish.
+// wishFor is how long two partitions stay at one node after the last wish.
 const wishFor = 10 * time.Second
 
 // Want implements state.Cluster.
@@ -37,9 +37,9 @@ func (db *node) Want(from, to frontier.Site) {
 	db.wishes.pairs[[2]int{min(a, b), max(a, b)}] = true
 }
 
-// wish writes the wishes of this node into the table of partitions. A partition has one wish. If it
-// has another one already, because a robots.txt is redirected twice, the partitions of both wishes
-// must meet: so the lowest partitions of the two groups do.
+// wish writes the wishes of this node into the table of partitions. A partition has one wish. It
+// may already have another one, because a robots.txt is redirected twice. Then all partitions of
+// both wishes must meet, so wish joins the two groups by their lowest partitions.
 func (db *node) wish() error {
 	db.wishes.mu.Lock()
 	pairs := db.wishes.pairs
@@ -71,8 +71,9 @@ func (db *node) wish() error {
 	})
 }
 
-// together returns the wishes with which the partitions of each pair meet, given those that exist.
-// A wish is always for a lower number, so following wishes leads to the lowest partition of a group.
+// together returns the wishes that make the partitions of each pair meet. wished are the existing
+// wishes. A wish is always for a lower number, so following wishes leads to the lowest partition
+// of a group.
 func together(wished map[int]int, pairs map[[2]int]bool) map[int]int {
 	wishes := map[int]int{}
 	lowest := func(id int) int {
@@ -81,7 +82,7 @@ func together(wished map[int]int, pairs map[[2]int]bool) map[int]int {
 			if !ok {
 				return id
 			}
-			wishes[id], id = wish, wish // it still holds
+			wishes[id], id = wish, wish // the existing wish stays
 		}
 	}
 	for pair := range pairs {
@@ -94,19 +95,19 @@ func together(wished map[int]int, pairs map[[2]int]bool) map[int]int {
 	return wishes
 }
 
-// takeWished takes the free partitions that must meet one of this node.
+// takeWished takes free partitions that must meet a partition of this node.
 const takeWished = `with t as (update part p set owner = $1 from (
 		select p.id from part p join part l on l.id = p.wish
 		where p.owner is null and l.owner = $1 and p.wished > clock_timestamp() - $2::interval for update of p skip locked) f
 	where p.id = f.id returning 1)
 	update node set idle = -1 where id = $1 and exists (select 1 from t)`
 
-// unwished is true for partitions p that need not go to a certain node.
+// unwished is an SQL condition: the partition p need not go to a certain node.
 const unwished = `not exists (select 1 from part l join node n on n.id = l.owner and n.until > clock_timestamp()
 	where l.id = p.wish and p.wished > clock_timestamp() - $3::interval)`
 
-// met reads where the partitions of this node must go. Those in away must go to other nodes, and
-// those in stay must not, because they have met.
+// met reads which partitions of this node must move. Those in away must go to other nodes. Those
+// in stay must not move, because they have met their partner here.
 func (db *node) met(tx pgx.Tx) (away, stay map[int]bool, err error) {
 	away, stay = map[int]bool{}, map[int]bool{}
 	rows, err := tx.Query(db.ctx, `select p.id, l.id, p.owner = $1, l.owner = $1 from part p join part l on l.id = p.wish join node n on n.id = l.owner and n.until > clock_timestamp()
@@ -120,7 +121,7 @@ func (db *node) met(tx pgx.Tx) (away, stay map[int]bool, err error) {
 		if hasHigh && !hasLow {
 			away[high] = true
 		}
-		if hasLow { // the other one is here, or comes here
+		if hasLow { // the partner is here already, or is coming here
 			stay[low], stay[high] = true, true
 		}
 		return nil

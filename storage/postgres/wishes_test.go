@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// With any wishes, in any order and at any nodes, the partitions of each pair come together: they
-// lead to the same lowest partition. No wish that holds is replaced.
+// For any wishes, in any order and at any nodes, the partitions of each pair meet: their wishes
+// lead to the same lowest partition. No wish that is still needed is replaced.
 func TestPairsOfPartitionsMeet(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

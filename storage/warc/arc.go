@@ -10,19 +10,18 @@ import (
 	"time"
 )
 
-// ARC files, which archives wrote before WARC, are read as if they were WARC
-// files. A record is one line, its block, and a line end
-// (https://archive.org/web/researcher/ArcFileFormat.php):
+// ARC files, the predecessors of WARC files, are read as if they were WARC files. A record is one
+// line, its block, and a line end (https://archive.org/web/researcher/ArcFileFormat.php):
 //
 //	version 1: URL IP-address date content-type length
 //	version 2: URL IP-address date content-type status checksum location offset filename length
 //
-// One file may contain both versions. Spaces in URLs were written unescaped, so a line is
-// parsed from its end. A line whose URL has control characters is not taken for a line of ARC.
-// It may be stored uncompressed in a gzip member. Its URL would then begin with bytes of the
-// gzip header.
+// One file may contain both versions. URLs may contain unescaped spaces, so a line is parsed from
+// its end. A line whose URL has control characters does not count as a line of ARC: it may be
+// stored uncompressed in a gzip member, and then the bytes of the gzip header would be parsed as
+// its URL.
 
-// arcDate is the form of the date in an ARC record.
+// arcDate is the layout of the date in an ARC record.
 const arcDate = "20060102150405"
 
 // maxARCLine is the length of the longest line before a record's block, in bytes.
@@ -34,7 +33,7 @@ func parseARC(line string) (version string, h Header, ok bool) {
 	f := strings.Split(line, " ")
 	for _, v := range []struct {
 		version string
-		behind  int // number of fields from the date on
+		behind  int // number of fields from the date to the end
 	}{{"ARC/1", 3}, {"ARC/2", 8}} {
 		at := len(f) - v.behind
 		if at < 2 || len(f[at]) != len(arcDate) {
@@ -62,7 +61,7 @@ func parseARC(line string) (version string, h Header, ok bool) {
 	return "", nil, false
 }
 
-// lineOfARC returns the line at the beginning of b, including its line end. It also returns
+// lineOfARC returns the line at the beginning of b, including its line end. It also reports
 // whether this is the line before the block of an ARC record.
 func lineOfARC(b []byte) ([]byte, bool) {
 	i := bytes.IndexByte(b[:min(len(b), maxARCLine)], '\n')
@@ -73,8 +72,7 @@ func lineOfARC(b []byte) ([]byte, bool) {
 	return b[:i+1], ok
 }
 
-// readARC does the same as readHeader for a record of an ARC file, which does not begin like a
-// WARC record.
+// readARC is readHeader for a record of an ARC file, which does not begin like a WARC record.
 func (r *Reader) readARC(rec *Record) error {
 	ahead, err := r.source().Peek(maxARCLine)
 	line, ok := lineOfARC(ahead)
@@ -86,12 +84,12 @@ func (r *Reader) readARC(rec *Record) error {
 	}
 	rec.Version, rec.Header, _ = parseARC(strings.TrimRight(string(line), "\r\n"))
 	r.arc, rec.arc = true, true
-	r.source().Discard(len(line)) // cannot fail after Peek
+	r.source().Discard(len(line)) // no error: Peek has read these bytes
 	return rec.mandatory()
 }
 
-// endARC reads the line ends after the block of an ARC record: one or more. At the end of the
-// file there may be none.
+// endARC reads the line ends after the block of an ARC record: one or more, or none at the end of
+// the file.
 func (r *Reader) endARC() error {
 	in := r.source()
 	for n := 0; ; n++ {

@@ -14,7 +14,8 @@ func arcRecord(url, fields, block string) string {
 	return fmt.Sprintf("%s %s %d\n%s\n", url, fields, len(block), block)
 }
 
-// arcRecords are the records of a file of version 1 with two lines of version 2.
+// arcRecords are the records of an ARC file of version 1 that also contains two lines of version
+// 2.
 var arcRecords = []string{
 	arcRecord("filedesc://a.arc", "0.0.0.0 20300102030405 text/plain", "1 0 Archive\nURL IP-address Archive-date Content-type Archive-length\n"),
 	arcRecord("http://a.example/", "192.0.2.1 20300102030406 text/html", "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\nhello"),

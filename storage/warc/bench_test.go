@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// article returns a page of a typical size: head, navigation, and text written for people,
-// here a page of our documentation.
+// article returns a page of a typical size. It has a head, navigation, and text written for
+// people: a page of this project's documentation.
 func article(t testing.TB, size int) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/reference/outputs.md")
@@ -32,7 +32,8 @@ func article(t testing.TB, size int) string {
 	return b.String()[:size]
 }
 
-// The cost of a page of 20 KiB and its compressed size, by the level of gzip.
+// BenchmarkAppendExchange measures the time for a page of 20 KiB, and its compressed size, for
+// each level of gzip.
 func BenchmarkAppendExchange(b *testing.B) {
 	body := article(b, 20<<10)
 	for _, level := range []int{1, 2, 3, 5, 6, 9} {

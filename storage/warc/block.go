@@ -15,8 +15,8 @@ func (rec *Record) isHTTP() bool {
 	return strings.EqualFold(strings.TrimSpace(t), "application/http")
 }
 
-// head reads the block up to the end of the HTTP head. rest is what it has read after the head.
-// If the block ends before the head is complete, head is the whole block.
+// head reads the block up to the end of the HTTP head. The result rest is what it has read beyond
+// the head. If the block ends before the head is complete, head is the whole block.
 func (rec *Record) head() (head, rest []byte, err error) {
 	if !rec.isHTTP() {
 		return nil, nil, &Error{rec.Offset, fmt.Errorf("the block is of type %q, not application/http", clip(rec.Header.Get(FieldContentType)))}
@@ -35,7 +35,7 @@ func (rec *Record) head() (head, rest []byte, err error) {
 		n, err := rec.Read(b[at:])
 		b = b[:at+n]
 		if err == io.EOF {
-			// The head is not complete: the record is a revisit, or the answer was cut off.
+			// The head is incomplete: the record is a revisit, or the answer was cut off.
 			rec.start = b
 			return b, nil, nil
 		}
@@ -45,15 +45,15 @@ func (rec *Record) head() (head, rest []byte, err error) {
 	}
 }
 
-// Head reports whether the record is an answer to a HEAD request, which its field
-// WARC-Request-Method says.
+// Head reports whether the record is an answer to a HEAD request, according to its field
+// WARC-Request-Method.
 func (rec *Record) Head() bool { return rec.Header.Get(fieldMethod) == http.MethodHead }
 
-// Response reads the block as an HTTP response; no part of the block may have been read before.
-// The body of the result is the payload: without its transfer coding, but with its content
-// coding. In a truncated record the body may end with io.ErrUnexpectedEOF. An answer to HEAD
-// has no body, even if its header announces one. A head that net/http refuses is read as
-// browsers read it, if its meaning is clear.
+// Response parses the block as an HTTP response. No part of the block may have been read before.
+// The body of the result is the payload: without its transfer coding, but with its content coding.
+// In a truncated record the body may end with io.ErrUnexpectedEOF. An answer to HEAD has no body,
+// even if its header announces one. If net/http refuses a head whose meaning is clear, Response
+// reads it as browsers do.
 func (rec *Record) Response() (*http.Response, error) {
 	head, rest, err := rec.head()
 	if err != nil {
@@ -71,7 +71,7 @@ func (rec *Record) Response() (*http.Response, error) {
 		return http.ReadResponse(bufio.NewReader(in), req)
 	}
 	resp, err := read(head)
-	if err != nil { // ReadResponse has read only the head, so it can read the body after a corrected head
+	if err != nil { // ReadResponse has read only the head, so it can read the body after the corrected head, too
 		resp, err = read(mended(head, rec.Head()))
 	}
 	if err != nil {
@@ -80,9 +80,9 @@ func (rec *Record) Response() (*http.Response, error) {
 	return resp, nil
 }
 
-// Fields reads a block of type application/warc-fields, which warcinfo and metadata records
-// have. The fields are in the order of the block. The error is an *Error, also for a block of more
-// than 64 KiB.
+// Fields parses a block of type application/warc-fields. Records of type warcinfo and metadata
+// have such blocks. The fields are in the order of the block. The error is an *Error; a block of
+// more than 64 KiB is an error, too.
 func (rec *Record) Fields() ([]Field, error) {
 	b, err := io.ReadAll(io.LimitReader(rec, maxHeader+1))
 	if err != nil {

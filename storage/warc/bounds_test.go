@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// recordOf returns a WARC 1.0 record with these header lines after the mandatory ones.
+// recordOf returns a WARC 1.0 record with the given block. The lines follow the mandatory fields.
 func recordOf(block string, lines ...string) string {
 	return head + strings.Join(append(lines, ""), "\r\n") + fmt.Sprintf("Content-Length: %d\r\n\r\n%s\r\n\r\n", len(block), block)
 }
 
-// answerRecord returns a response record with a block and further header lines.
+// answerRecord returns a response record with the given block and further header lines.
 func answerRecord(block string, lines ...string) string {
 	return strings.Replace(recordOf(block, append(lines, "Content-Type: application/http; msgtype=response")...), "Type: resource", "Type: response", 1)
 }
@@ -90,7 +90,7 @@ func TestLongestHeads(t *testing.T) {
 			t.Errorf("%q, %v, %+v", body, err, p)
 		}
 	}
-	// Without an end the limit is the block.
+	// A head without an end may be as long as the whole block.
 	for _, over := range []int{0, 1} {
 		_, err := first(t, answerRecord(start+strings.Repeat("y", most+over-len(start)))).Response()
 		if over == 0 && err != nil || over == 1 && !said(err, 0, "longer than 1048576 bytes") {
@@ -223,7 +223,7 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// The characters that names and values may have.
+// Names and values of fields may have only the permitted characters.
 func TestCharactersOfFields(t *testing.T) {
 	const tokens = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	for c := range 256 {
@@ -279,7 +279,7 @@ func TestStartLines(t *testing.T) {
 func TestHeadsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		m    HTTP
-		want string // or a part of the error
+		want string // the result, or a part of the error
 		ok   bool
 	}{
 		{HTTP{StartLine: "a", Header: http.Header{"A": {"1"}, "Host": {"h"}, "B": {"2", "3"}, "Z": {"4"}}}, "a\r\nHost: h\r\nA: 1\r\nB: 2\r\nB: 3\r\nZ: 4\r\n\r\n", true},
@@ -332,7 +332,7 @@ func TestChunked(t *testing.T) {
 }
 
 func TestLinesOfARC(t *testing.T) {
-	for line, want := range map[string]string{ // version, URL, type, block's type, address
+	for line, want := range map[string]string{ // expected version, URL, type of the record, type of the block, and address
 		"http://a.example/ 192.0.2.1 20300102030406 text/html 5": "ARC/1 http://a.example/ response application/http;msgtype=response 192.0.2.1",
 		"HTTPS://a.example/ x 20300102030406 text/html 5":        "ARC/1 HTTPS://a.example/ response application/http;msgtype=response ",
 		"filedesc://a 0.0.0.0 20300102030406 text/plain 5":       "ARC/1 filedesc://a warcinfo text/plain ",
@@ -399,7 +399,7 @@ func TestLongestLineOfARC(t *testing.T) {
 	}
 }
 
-// The bytes after the block of an ARC record.
+// One or more line ends must follow the block of an ARC record.
 func TestEndOfARC(t *testing.T) {
 	line := strings.Replace(arcRecords[1], "hello\n", "hello", 1)
 	for behind, want := range map[string]error{"": nil, "\n": nil, "\r\n": nil, "\n\n\r\n": nil, "x": errEnd, "\nx": nil, "xyzab": errEnd} {

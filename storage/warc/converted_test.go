@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A conversion record names the record that it was made from (section 6.8), and the metadata
-// record names the conversion.
+// A conversion record refers to the record from which it was made (section 6.8), and the metadata
+// record refers to the conversion record.
 func TestConversionRecords(t *testing.T) {
 	t.Parallel()
 	e, err := NewEncoder(Options{Plain: true})

@@ -15,11 +15,12 @@
 // # Writing
 //
 // An Encoder turns one [Exchange] into records: the answer (response, revisit or resource), the
-// request, and a metadata record, linked by WARC-Concurrent-To (section 5.7). Each record is a
-// gzip member of its own (annex D), so that it can be read by its offset alone. The result is a
-// sequence of bytes that is valid at any place of a file. So many goroutines can make such
-// sequences at once, with [Encoder.AppendExchange]. The owner of the file appends each sequence as
-// a whole; it adds the length of the file before the sequence to the offsets in Placed.
+// request, and a metadata record. The field WARC-Concurrent-To links them (section 5.7). Each
+// record is a gzip member of its own (annex D), so that it can be read at its offset. The result
+// is a sequence of bytes that is valid at any place of a file. So many goroutines can make such
+// sequences at the same time, with [Encoder.AppendExchange]. The owner of the file appends each
+// sequence as a whole. It must add the length of the file before the sequence to the offsets in
+// Placed.
 //
 // A file begins with a warcinfo record, from [Encoder.AppendInfo] or WriteInfo. The records that
 // follow name it if the InfoID of the Exchange is set.
@@ -33,13 +34,13 @@
 // # Errors
 //
 // If a record cannot be read, the error is an [*Error] with the offset of the record in bytes. To
-// go on, call [Reader.Skip], which finds the next record. The error wraps [ErrCut] if the file ends
-// within the record, as after a crash: the records before it are whole. Record.Verify returns an
-// *Error that wraps [ErrDigest] if the contents of a record are not those that were written; the
-// Reader continues after it without Skip.
+// continue, call [Reader.Skip], which finds the next record. If the file ends within the record,
+// as after a crash, the error wraps [ErrCut], and all earlier records are complete. Record.Verify
+// returns an *Error that wraps [ErrDigest] if the content of a record is not what was written. The
+// Reader can continue after it without Skip.
 //
-// An Encoder fails for an Exchange that cannot be written as records, such as one without a URL,
-// and with the error of its writer.
+// An Encoder fails if an Exchange cannot be written as records, for example because it has no URL.
+// It also returns the error of its writer.
 //
 // # Concurrency
 //

@@ -18,16 +18,15 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// defaultLevel is the gzip level if none is given. Compression is the most expensive part of
-// writing a page. Compared with this level, level 6 takes 1.5 times as long and saves a tenth
-// of the size; level 9 takes five times as long and saves two hundredths more
-// (docs/evidence/performance.md).
+// defaultLevel is the gzip level if Options.Level is 0. Compression is the most expensive part of
+// writing a page. Level 6 takes 1.5 times as long as this level and saves a tenth of the size.
+// Level 9 takes five times as long and saves two hundredths more (docs/evidence/performance.md).
 const defaultLevel = gzip.BestSpeed
 
 // Options are the settings of an [Encoder]. The zero value is ready to use.
 type Options struct {
-	// Level is the gzip level, 1 to 9. 0 is level 1. At level 1 short records share one Huffman
-	// code.
+	// Level is the gzip level, 1 to 9. 0 stands for level 1. At level 1 all short records share
+	// one Huffman code, which makes the encoder faster.
 	Level int
 	// Plain leaves the records uncompressed.
 	Plain bool
@@ -36,14 +35,14 @@ type Options struct {
 	Random io.Reader
 }
 
-// An Encoder writes records. It is safe for concurrent use. It keeps gzip writers for later
-// use, but no records.
+// An Encoder writes records. It is safe for concurrent use. It keeps gzip writers for later use,
+// but keeps no records.
 type Encoder struct {
 	level  int
 	plain  bool
-	short  *shortCode // the code that short records share; nil: short records are compressed like all others
+	short  *shortCode // compresses short records; nil: they are compressed like all others
 	random io.Reader
-	states sync.Pool // unused values of type *state
+	states sync.Pool // values of type *state that are not in use
 }
 
 // NewEncoder returns an Encoder. It fails if Options.Level is not a level of gzip.
@@ -68,8 +67,8 @@ func NewEncoder(o Options) (*Encoder, error) {
 // around it in a header.
 func (e *Encoder) newID() (string, error) { return newID(e.random) }
 
-// An Info is the block of a warcinfo record (section 6.2). Empty fields are left out; format
-// and conformsTo are always written.
+// An Info is the content of a warcinfo record (section 6.2). Empty fields are left out. The fields
+// format and conformsTo are always written.
 type Info struct {
 	ID       string    // the record's ID; if empty, a new one is made
 	Filename string    // name of the file that contains the record, for WARC-Filename
@@ -77,52 +76,52 @@ type Info struct {
 
 	Software  string // name and version of the program
 	Robots    string // the policy for robots.txt, such as "RFC 9309"
-	UserAgent string // as sent with each request
-	From      string // as sent with each request
-	Operator  string // a name and an address
+	UserAgent string // value of User-Agent in each request
+	From      string // value of From in each request
+	Operator  string // name and address of the operator
 	Hostname  string
-	IsPartOf  string // the name of the crawl
+	IsPartOf  string // name of the crawl
 	More      []Field
 }
 
 // conformsTo is the URI that names WARC 1.1.
 const conformsTo = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 
-// A RevisitOf names the earlier record that an answer repeats (section 6.7).
+// A RevisitOf identifies the earlier record that an answer repeats (section 6.7).
 type RevisitOf struct {
 	Profile Profile
-	// ID, URL and Date are those of the earlier record. They are written as WARC-Refers-To,
-	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date. Readers find the payload by URL and
-	// Date, so both should be set. The earlier record must have the payload. It must not be a
-	// revisit itself, because readers need not follow a second reference.
+	// ID, URL and Date identify the earlier record. They are written as WARC-Refers-To,
+	// WARC-Refers-To-Target-URI and WARC-Refers-To-Date. Readers find the payload by URL and Date,
+	// so both should be set. The earlier record must have the payload, and must not be a revisit
+	// itself: readers need not follow a second reference.
 	ID   string
 	URL  string
 	Date time.Time
 	// PayloadDigest is the payload digest of the earlier record. With the profile
-	// IdenticalPayloadDigest it may be empty if Exchange.Response has the body, because it is
-	// then computed from the body.
+	// IdenticalPayloadDigest it may be empty if Exchange.Response has the body: the digest is then
+	// computed from the body.
 	PayloadDigest string
 }
 
 // A File is the answer of a protocol without headers, such as FTP (section 6.4.3).
 type File struct {
-	Type string // media type; empty: application/octet-stream
+	Type string // media type; empty stands for application/octet-stream
 	Body []byte
 }
 
-// An Exchange is one request with its answer. Fields that are nil are not written, but at least
-// one of Request, Metadata and the answer (Response or File) must be set. A request without an
-// answer has a Request and perhaps Metadata.
+// An Exchange is one request with its answer. Parts that are nil are not written. At least one of
+// Request, Metadata and the answer (Response or File) must be set. An Exchange for a request
+// without an answer has a Request and perhaps Metadata.
 type Exchange struct {
 	URL      string     // WARC-Target-URI: absolute, escaped, without white space
 	Date     time.Time  // WARC-Date of every record: the start of the request (section 5.4)
 	IP       netip.Addr // address of the server; the zero value is left out
 	InfoID   string     // ID of the file's warcinfo record; may be empty
-	Protocol []string   // such as "http/1.1" or "h2", and "tls/1.3"
+	Protocol []string   // protocols, such as "http/1.1" or "h2", and "tls/1.3"
 	Cipher   string     // TLS cipher suite by its IANA name
 
-	// Head says that the method of the request was HEAD: Response has no body, even if its header
-	// announces one, and its record has no payload (RFC 9110, section 9.3.2). The field
+	// Head says that the method of the request was HEAD. Response then has no body, even if its
+	// header announces one, and its record has no payload (RFC 9110, section 9.3.2). The field
 	// WARC-Request-Method of the record has the method.
 	Head     bool
 	Response *HTTP
@@ -131,9 +130,9 @@ type Exchange struct {
 	Revisit *RevisitOf
 	// File is set instead of Response for a protocol without headers.
 	File *File
-	// Converted makes the record of File a conversion record (section 6.8). It is the ID of the
-	// record from which File was made, for WARC-Refers-To. Metadata then refers to the
-	// conversion record.
+	// Converted makes the record of File a conversion record (section 6.8). Its value, for
+	// WARC-Refers-To, is the ID of the record from which File was made. Metadata then refers to
+	// the conversion record.
 	Converted string
 	// Truncated says why the answer's body is incomplete.
 	Truncated Truncation
@@ -189,19 +188,19 @@ func (e *Encoder) WriteExchange(w io.Writer, x *Exchange) ([]Placed, error) {
 	return e.exchange(s, x)
 }
 
-// A state holds the buffers of one call of an Encoder's method.
+// A state holds the buffers for one call of a method of the Encoder.
 type state struct {
 	zip      *gzip.Writer
-	out      io.Writer // where the records are written; nil: they are appended to buf
+	out      io.Writer // writer of the records; nil: they are appended to buf
 	buf      []byte
 	count    int64
 	head     []byte    // head of the block
 	warc     []byte    // header of the record
-	text     []byte    // a block that consists of fields
-	whole    []byte    // all of a short record
-	member   []byte    // whole as a compressed gzip member
-	date     time.Time // the date that dateText has
-	dateText []byte    // date in the form that records have
+	text     []byte    // block that consists of fields
+	whole    []byte    // a short record, uncompressed
+	member   []byte    // a short record as a gzip member
+	date     time.Time // the date whose text is in dateText
+	dateText []byte    // date in the form of WARC-Date
 	sum      hash.Hash
 }
 
@@ -214,8 +213,8 @@ func (e *Encoder) state() *state {
 
 func (s *state) to(b []byte, w io.Writer) { s.buf, s.out, s.count = b, w, 0 }
 
-// result returns the buffer to which records were appended, or b if err is not nil. The state
-// does not keep the buffer.
+// result returns the buffer to which records were appended, or b if err is not nil. After the call
+// the state no longer has the buffer.
 func (s *state) result(b []byte, err error) []byte {
 	done := s.buf
 	s.buf = nil
@@ -228,7 +227,8 @@ func (s *state) result(b []byte, err error) []byte {
 func (s *state) Write(p []byte) (int, error) {
 	if s.out == nil {
 		if len(s.buf)+len(p) > cap(s.buf) {
-			// Ask for twice as much, because append alone would copy a large record more often.
+			// Double the buffer: append alone grows less, and would copy a large record more
+			// often.
 			s.buf = slices.Grow(s.buf, max(len(p), len(s.buf)))
 		}
 		s.buf = append(s.buf, p...)
@@ -312,7 +312,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 		return nil, err
 	}
 	placed := make([]Placed, 0, 3)
-	first := "" // ID of the first record, to which the others refer by WARC-Concurrent-To
+	first := "" // ID of the first record; the others refer to it by WARC-Concurrent-To
 	add := func(r *record, err error) error {
 		if err != nil {
 			return err
@@ -322,7 +322,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 			return err
 		}
 		r.concurrentTo, r.x = first, x
-		if x.Converted != "" && first != "" { // section 5.7 has no WARC-Concurrent-To for conversions
+		if x.Converted != "" && first != "" { // section 5.7 does not permit WARC-Concurrent-To for conversions
 			r.concurrentTo = ""
 			r.fields = append(r.fields, Field{fieldRefersTo, "<" + first + ">"})
 		}
@@ -367,7 +367,7 @@ func (e *Encoder) records(s *state, x *Exchange) ([]Placed, error) {
 	return placed, nil
 }
 
-// resource returns the record of x.File, which has no head: a resource or a conversion.
+// resource returns the record of x.File: a resource or a conversion. It has no head.
 func (x *Exchange) resource() *record {
 	r := &record{
 		Type: Resource, contentType: cmp.Or(x.File.Type, "application/octet-stream"), body: x.File.Body,
@@ -426,7 +426,7 @@ func (s *state) response(x *Exchange) (*record, error) {
 	}
 	switch v.Profile {
 	case IdenticalPayloadDigest:
-		r.truncated = TruncatedLength // because the body is left out: section 6.7.2
+		r.truncated = TruncatedLength // section 6.7.2: the body was left out
 		if r.digest == "" && len(x.Response.Body) > 0 {
 			r.digest = s.payloadDigest(x.Response.Body, x.Response.chunked())
 		}

@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("level %d: one ID for two records", level)
 		}
 	}
-	// The results of the levels differ, and none is that of the fastest level.
+	// Level 0 is level 1, and level 9 compresses better.
 	var text strings.Builder
 	for i := range 2000 {
 		fmt.Fprintf(&text, "%d words of paragraph %d, %d\n", i%77, i, i*i%1000)
@@ -89,7 +89,7 @@ func TestYears(t *testing.T) {
 			t.Errorf("year %d: %v", year, err)
 		}
 	}
-	// The year in UTC counts.
+	// Dates are checked by their year in UTC.
 	for _, c := range []struct {
 		at   time.Time
 		want bool
@@ -107,7 +107,7 @@ func TestYears(t *testing.T) {
 	}
 }
 
-// The fields that a header has, and those that it lacks.
+// Each header has the required fields, and lacks the optional fields without a value.
 func TestFieldsOfExchanges(t *testing.T) {
 	fieldsOf := func(x *Exchange) (all []Header) {
 		file, _ := mustExchange(t, encoder(t, Options{}), nil, x)
@@ -130,7 +130,7 @@ func TestFieldsOfExchanges(t *testing.T) {
 	} {
 		for i, h := range all {
 			if name == fieldBlockDigest && i == 0 {
-				continue // Verify returns the error
+				continue // Verify returns this error
 			}
 			if got := h.Get(name); got != want[i] {
 				t.Errorf("record %d: %s is %q, want %q", i, name, got, want[i])
@@ -141,12 +141,12 @@ func TestFieldsOfExchanges(t *testing.T) {
 	if got := fieldsOf(x)[0].Get(FieldIPAddress); got != "fe80::1" {
 		t.Errorf("address %q", got)
 	}
-	// A request may be chunked like an answer.
+	// Like an answer, a request may be chunked.
 	x.Request.Header, x.Request.Body = http.Header{"Transfer-Encoding": {"chunked"}}, []byte("5\r\nhello\r\n0\r\n\r\n")
 	if got := fieldsOf(x)[0].Get(FieldPayloadDigest); got != "sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N" {
 		t.Errorf("digest %q", got)
 	}
-	// A given type is kept, and so is a digest.
+	// If a type or a digest is given, it is used.
 	x = &Exchange{URL: "ftp://a.example/x", Date: day, File: &File{Type: "text/css"}}
 	if got := fieldsOf(x)[0].Get(FieldContentType); got != "text/css" {
 		t.Errorf("type %q", got)
@@ -175,7 +175,7 @@ func TestFieldsOfExchanges(t *testing.T) {
 			}
 		}
 	}
-	// The digest of a revisit is that of the body without chunks.
+	// The digest of a revisit covers the body without chunks.
 	x = page("5\r\nhello\r\n0\r\n\r\n")
 	x.Response.Coding, x.Revisit = AsSent, &RevisitOf{Profile: IdenticalPayloadDigest}
 	x.Response.Header.Set("Transfer-Encoding", "chunked")

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// archive returns a file with a warcinfo record and an answer.
+// archive returns a WARC file with a warcinfo record and an answer.
 func archive() []byte {
 	e, err := warc.NewEncoder(warc.Options{})
 	if err != nil {
@@ -31,7 +31,7 @@ func archive() []byte {
 	return file.Bytes()
 }
 
-// Response parses an answer as package net/http does.
+// Response returns the answer of a record as a response of package net/http.
 func ExampleRecord_Response() {
 	r := warc.NewReader(bytes.NewReader(archive()))
 	for {
@@ -55,7 +55,7 @@ func ExampleRecord_Response() {
 	// Output: http://a.example/ 200 OK "hello" <nil>
 }
 
-// The block of a warcinfo or metadata record has fields.
+// Fields returns the fields in the block of a warcinfo or metadata record.
 func ExampleRecord_Fields() {
 	rec, err := warc.ReadAt(bytes.NewReader(archive()), 0)
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleRecord_Fields() {
 	// application/warc-fields []
 }
 
-// Placed has what an index needs of a record.
+// Placed returns the data of a record that an index needs.
 func ExampleRecord_Placed() {
 	r := warc.NewReader(bytes.NewReader(archive()))
 	for range 2 {
@@ -88,7 +88,7 @@ func ExampleRecord_Placed() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		length, err := rec.Close() // as it is stored, checksum included
+		length, err := rec.Close() // length as stored; Close also checks the checksum
 		fmt.Println(placed.Type, placed.URL, placed.Status, rec.Head(), placed.Length == length, err)
 	}
 	// Output:
@@ -96,7 +96,7 @@ func ExampleRecord_Placed() {
 	// response http://a.example/ 200 false true <nil>
 }
 
-// Skip continues after a damaged record. Reset reads from any record of a file.
+// Skip continues after a damaged record. Reset lets a Reader start at any record of a file.
 func ExampleReader_Skip() {
 	file := append([]byte("damaged"), archive()...)
 	r := warc.NewReader(bytes.NewReader(file))
@@ -124,7 +124,7 @@ func ExampleReader_Skip() {
 	// warcinfo 7
 }
 
-// A record repeats the payload of an earlier record if both have the same digest.
+// If two records have the same payload digest, the second one can be a revisit of the first.
 func ExamplePayloadDigest() {
 	a := &warc.HTTP{StartLine: warc.StatusLine(200), Body: []byte("hello")}
 	b := &warc.HTTP{StartLine: warc.StatusLine(404), Body: []byte("hello")}
@@ -132,7 +132,7 @@ func ExamplePayloadDigest() {
 	// Output: true
 }
 
-// A record is removed without moving those after it.
+// Fill replaces a record without moving the records after it.
 func ExamplePurged_Fill() {
 	file := archive()
 	r := warc.NewReader(bytes.NewReader(file))

@@ -22,8 +22,8 @@ const (
 	Continuation Type = "continuation"
 )
 
-// The named fields of section 5, and two fields that archives have agreed on since:
-// WARC-Protocol, which may repeat, and WARC-Cipher-Suite.
+// The named fields of section 5, and two fields that archives have agreed on later: WARC-Protocol,
+// which may repeat, and WARC-Cipher-Suite.
 const (
 	fieldType           = "WARC-Type"
 	fieldRecordID       = "WARC-Record-ID"
@@ -47,37 +47,37 @@ const (
 	fieldCipherSuite    = "WARC-Cipher-Suite"
 )
 
-// fieldMethod is a field that only this package writes, which section 4 permits. The record of
-// an answer to HEAD has the method of the request in this field. Without the field, a replay
-// would take the record for a capture of the page, and show an empty page.
+// fieldMethod is a field of this package; section 4 permits such fields. In the record of an
+// answer to HEAD it has the method of the request. Without the field, a replay would use the
+// record as a capture of the page, and show an empty page.
 const fieldMethod = "WARC-Request-Method"
 
-// A Truncation is the value of WARC-Truncated (section 5.15): why a block is incomplete. The
-// zero value means that the block is complete.
+// A Truncation is the value of WARC-Truncated (section 5.15): the reason why a block is
+// incomplete. The zero value means that the block is complete.
 type Truncation string
 
 const (
-	TruncatedLength      Truncation = "length"      // longer than the limit of the crawler
-	TruncatedTime        Truncation = "time"        // slower than the limit of the crawler
+	TruncatedLength      Truncation = "length"      // the body is longer than the limit of the crawler
+	TruncatedTime        Truncation = "time"        // the answer took longer than the limit of the crawler
 	TruncatedDisconnect  Truncation = "disconnect"  // the connection broke
-	TruncatedUnspecified Truncation = "unspecified" // anything else
+	TruncatedUnspecified Truncation = "unspecified" // any other reason
 )
 
-// A Profile is the value of WARC-Profile (section 5.18), which a revisit record must have: why
-// the record refers to an earlier one.
+// A Profile is the value of WARC-Profile (section 5.18), which every revisit record has: the
+// reason why it refers to an earlier record.
 type Profile string
 
 const (
-	// IdenticalPayloadDigest says that the payload has the same digest as that of the earlier
-	// record (section 6.7.2).
+	// IdenticalPayloadDigest says that the payloads of this and the earlier record have the same
+	// digest (section 6.7.2).
 	IdenticalPayloadDigest Profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-	// ServerNotModified says that the server reported no change, as with status 304 (section
-	// 6.7.3).
+	// ServerNotModified says that the server reported that the page has not changed, as with
+	// status 304 (section 6.7.3).
 	ServerNotModified Profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 )
 
-// A Field is a name with a value. Fields are in a record's header, and in a block of type
-// application/warc-fields.
+// A Field is a name with a value. A record's header consists of fields, and so does a block of
+// type application/warc-fields.
 type Field struct{ Name, Value string }
 
 // A Header is a record's named fields in their order.
@@ -142,15 +142,16 @@ func newID(random io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// appendField appends a line with a field. The field's value is the concatenation of the last
-// parameters. appendField fails if the name or the value is invalid (section 4).
+// appendField appends a line with a field. The values are concatenated. It fails if the name or
+// the value is invalid (section 4).
 func appendField(b []byte, name string, value ...string) ([]byte, error) {
 	if !isToken(name) {
 		return b, fmt.Errorf("field name %q: only letters, digits and !#$%%&'*+-.^_`|~ are allowed", clip(name))
 	}
 	for _, part := range value {
 		if i := strings.IndexFunc(part, control); i >= 0 {
-			// Without Clone, each part would be allocated on the heap, even if there is no error.
+			// Clone the part: otherwise each part would be allocated on the heap, even without an
+			// error.
 			return b, fmt.Errorf("field %s: %q has the control character %#02x: leave it out or escape it", name, clip(strings.Clone(part)), part[i])
 		}
 	}
@@ -179,7 +180,7 @@ func isToken(s string) bool {
 
 func control(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// clip shortens s for an error message.
+// clip returns s, shortened if necessary, for an error message.
 func clip(s string) string {
 	if len(s) > 120 {
 		return s[:120] + "..."

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// A Coding says which codings of an HTTP message (transfer and content codings) its body still
+// A Coding says which codings (transfer and content codings) the body of an HTTP message still
 // has.
 type Coding uint8
 
 const (
-	// AsSent says that the body has all codings: it is byte for byte as it was sent, chunks
-	// included.
+	// AsSent says that the body has all codings: it is byte for byte as it was sent, including
+	// chunks.
 	AsSent Coding = iota
 	// Unchunked says that the transfer codings are removed, but not the content codings. net/http
 	// returns such bodies if it does not decompress.
@@ -28,14 +28,15 @@ const (
 // HTTP is a request or a response in the form of a record's block: start line, header fields,
 // empty line, body (sections 6.3.2 and 6.5.2; RFC 9112, section 2.1).
 //
-// A header field that states a coding which Body no longer has would make readers decode twice.
-// Such a field is written under another name, which other crawlers use and replay software
-// knows: Transfer-Encoding becomes X-Archive-Orig-Transfer-Encoding, Content-Encoding becomes
+// If Body lacks a coding that a header field states, readers would decode it twice. Such a field
+// is written under another name, which other crawlers also use and replay software knows:
+// Transfer-Encoding becomes X-Archive-Orig-Transfer-Encoding, Content-Encoding becomes
 // X-Archive-Orig-Content-Encoding, Content-Length becomes X-Archive-Orig-Content-Length. A
 // Content-Length with the length of Body is then added. If no coding was removed, every field
-// stays as it was received. If readers would not find the status in a status line, such as
-// "HTTP/1.1 200OK", this line is corrected, and the original line is stored in a field
-// X-Archive-Orig-Status-Line.
+// stays as it was received.
+//
+// If readers would not find the status in a status line, such as "HTTP/1.1 200OK", the line is
+// corrected. The original line is stored in a field X-Archive-Orig-Status-Line.
 type HTTP struct {
 	// Head is the start line, the fields and the empty line, byte for byte as they were sent.
 	// If Head is nil, they are made from StartLine and Header.
@@ -44,8 +45,8 @@ type HTTP struct {
 	// StartLine is the status line or the request line, without its line end. See the functions
 	// StatusLine and RequestLine.
 	StartLine string
-	// Header is written with canonical names, sorted by name, but a Host field comes first (RFC
-	// 9110, section 7.2). The caller must add the fields that net/http keeps elsewhere, such as
+	// Header is written with canonical names, sorted by name, except that a Host field comes first
+	// (RFC 9110, section 7.2). The caller must add fields that net/http keeps elsewhere, such as
 	// Request.Host.
 	Header http.Header
 
@@ -54,8 +55,8 @@ type HTTP struct {
 }
 
 // StatusLine returns the first line of a response (RFC 9112, section 4). The version is always
-// HTTP/1.1: messages of HTTP/2 and HTTP/3 have no text form, and readers know no other version.
-// The field WARC-Protocol has the version that was used.
+// HTTP/1.1, because messages of HTTP/2 and HTTP/3 have no text form, and readers know no other
+// version. The field WARC-Protocol has the real version.
 func StatusLine(status int) string {
 	if 100 <= status && status <= 999 { // the status of every valid answer is in this range
 		return "HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status)
@@ -63,14 +64,14 @@ func StatusLine(status int) string {
 	return fmt.Sprintf("HTTP/1.1 %03d %s", status, http.StatusText(status))
 }
 
-// RequestLine returns the first line of a request (RFC 9112, section 3), with the version
-// HTTP/1.1 as in StatusLine.
+// RequestLine returns the first line of a request (RFC 9112, section 3). The version is always
+// HTTP/1.1, see StatusLine.
 func RequestLine(method, target string) string {
 	return method + " " + target + " HTTP/1.1"
 }
 
-// renamed are the fields that state a coding. A body that is Decoded has none of these codings
-// any more. A body that is Unchunked still has the codings of the second field.
+// renamed are the fields that state a coding. A body with the Coding Decoded has none of these
+// codings. One with Unchunked still has the codings of the second field.
 var renamed = [...]string{"Transfer-Encoding", "Content-Encoding"}
 
 const (
@@ -115,7 +116,7 @@ func (m *HTTP) appendHead(b []byte) ([]byte, error) {
 			b = append(b, value...)
 			for i, c := range b[from:] {
 				if c == '\r' || c == '\n' || c == 0 {
-					b[from+i] = ' ' // instead of a control character: RFC 9110, section 5.5
+					b[from+i] = ' ' // replaces a control character (RFC 9110, section 5.5)
 				}
 			}
 			b = append(b, "\r\n"...)
@@ -152,10 +153,10 @@ func (m *HTTP) appendRaw(b []byte) ([]byte, error) {
 	return m.finish(b, true), nil
 }
 
-// appendStatus corrects the status line of a head if readers would not find the status in it.
-// It then appends two lines: the line that a correct server would have sent, and a field with
-// the line that was received. rest is what the caller must append after that. If a line was
-// corrected, this is the head without its status line, otherwise the whole head.
+// appendStatus appends the status line of a head. If readers would not find the status in it, it
+// appends two lines instead: the line that a correct server would have sent, and a field with the
+// received line. rest is the part of the head that the caller must append afterwards. This is the
+// whole head if no line was corrected, and otherwise the head without its status line.
 func appendStatus(b, head []byte) (_, rest []byte) {
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
@@ -192,7 +193,7 @@ func (m *HTTP) finish(b []byte, changed bool) []byte {
 	return append(b, "\r\n"...)
 }
 
-// removed returns the names of the fields that state a coding which Body no longer has.
+// removed returns the names of the fields that state a coding that Body no longer has.
 func (m *HTTP) removed() []string {
 	return renamed[:min(int(m.Coding), len(renamed))]
 }
@@ -224,7 +225,7 @@ func endsChunked(value string) bool {
 	return strings.EqualFold(strings.TrimSpace(last), "chunked")
 }
 
-// headField returns the last value of a field in a head, as it was sent.
+// headField returns the last value of a field in a head, as received.
 func headField(head []byte, name string) string {
 	found := ""
 	for line := range bytes.Lines(head) {

@@ -12,9 +12,9 @@ import (
 var statusLine = regexp.MustCompile(`^(?i:HTTP/)(\d(?:\.\d)?) +(\d{3})(?:[ \t](.*)|([A-Za-z].*))?$`)
 
 // mended returns a head in the form that a correct server would have sent, so that net/http
-// accepts it. The crawler that wrote the archive may have accepted the head as it was. Lines
-// that are not fields are left out. If bodiless is set, because the answer has no body, the
-// fields that state a length are left out, too.
+// accepts it. The crawler that wrote the archive may have accepted the original form. Lines that
+// are not fields are left out. If bodiless is true, the answer has no body, and the fields that
+// state a length are left out, too.
 func mended(head []byte, bodiless bool) []byte {
 	var out []byte
 	for i, line := range unfolded(head) {
@@ -47,7 +47,7 @@ func mendedStatus(line string) string {
 	}
 	version := m[1]
 	switch {
-	case len(version) == 1, version < "1.0": // such a version is read as 1.0
+	case len(version) == 1, version < "1.0": // any such version counts as 1.0
 		version = "1.0"
 	case version > "1.1":
 		version = "1.1"
@@ -55,9 +55,9 @@ func mendedStatus(line string) string {
 	return "HTTP/" + version + " " + m[2] + " " + spaced(m[3]+m[4])
 }
 
-// unfolded returns the lines of a head, without their ends and without the empty line. If a
-// line begins with white space, it continues the line before (RFC 9112, section 5.2), and
-// unfolded joins them.
+// unfolded returns the lines of a head, without their ends and without the empty line. It joins a
+// line that begins with white space to the line before, which it continues (RFC 9112, section
+// 5.2).
 func unfolded(head []byte) []string {
 	var lines, parts []string
 	flush := func() {
@@ -91,10 +91,10 @@ func spaced(value string) string {
 	return strings.Trim(string(b), " \t")
 }
 
-// framing returns the value of a field in a form that net/http accepts. It changes only the
-// fields that state the length of a body, Content-Length and Transfer-Encoding. ok is false if
-// such a field must be left out, because its value has no meaning, or because the answer has no
-// body (bodiless).
+// framing returns the value of a field in a form that net/http accepts. It changes only the fields
+// that state the length of a body: Content-Length and Transfer-Encoding. ok is false if such a
+// field must be left out, because its value is meaningless or because the answer has no body
+// (bodiless).
 func framing(name, value string, bodiless bool) (_ string, ok bool) {
 	var said []string
 	for one := range strings.SplitSeq(value, ",") {

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// Heads that a crawler accepts are read here, too, even if net/http refuses them.
+// Heads that the crawler accepts can be read from the archive, even if net/http refuses them.
 func TestOddHeadsAreRead(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, tc := range map[string]struct {
 		head     string
 		bodiless bool
-		want     string // status line, fields and body; empty: refused
+		want     string // expected status line, fields and body; empty if the head is refused
 	}{
 		"small letters":           {"http/1.1 200 ok\r\nX: a\r\n\r\n", false, "200 ok|X: a|body"},
 		"a tab after the status":  {"HTTP/1.1 200\tOK\r\n\r\n", false, "200 OK|body"},
@@ -67,8 +67,8 @@ func TestOddHeadsAreRead(t *testing.T) {
 	}
 }
 
-// A status line in which readers would not find the status is corrected, and the original is
-// kept; all others are not changed.
+// If readers would not find the status in a status line, the line is corrected, and the original
+// is kept. All other lines are unchanged.
 func TestStatusLinesAreWrittenForReaders(t *testing.T) {
 	for line, want := range map[string]string{
 		"HTTP/1.1 200 OK": "", "HTTP/1.0 404": "", "HTTP/1.1 200 ": "", "HTTP/1.1 302 \xe9t\xe9": "", "ICY 200 OK": "", "HTTP/1.1 20x OK": "", "HTTP/1.1 2000 OK": "",
@@ -89,7 +89,7 @@ func TestStatusLinesAreWrittenForReaders(t *testing.T) {
 	}
 }
 
-// A head that net/http accepts has the same meaning after mended.
+// If net/http accepts a head, the head has the same meaning after mended.
 func FuzzMended(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 4\r\n\r\n"), false)
 	f.Add([]byte("HTTP/1.1 204 No\nTransfer-Encoding: chunked\n\n"), true)

@@ -12,14 +12,14 @@ import (
 
 var errMisuse = errors.New("a reader that fails")
 
-// An oddReader returns what a reader should not.
+// An oddReader is a reader that violates the contract of io.Reader.
 type oddReader func(p []byte) (int, error)
 
 func (f oddReader) Read(p []byte) (int, error)            { return f(p) }
 func (f oddReader) ReadAt(p []byte, _ int64) (int, error) { return f(p) }
 func (f oddReader) Write(p []byte) (int, error)           { return f(p) }
 
-// quiet calls a function, which must return within the bound of the test and not panic.
+// quiet calls f. It fails the test if f panics or does not return in time.
 func quiet(t *testing.T, name string, f func() error, wantError bool) {
 	t.Helper()
 	defer func() {
@@ -34,8 +34,8 @@ func quiet(t *testing.T, name string, f func() error, wantError bool) {
 	}
 }
 
-// A record of the zero Exchange and other values that cannot be written is an error, and writes
-// nothing.
+// The zero Exchange, and other values that cannot be written, give an error, and nothing is
+// written.
 func TestExchangesThatCannotBeWritten(t *testing.T) {
 	now := time.Now()
 	good := func() *Exchange {
@@ -79,7 +79,7 @@ func TestExchangesThatCannotBeWritten(t *testing.T) {
 				}
 				return err
 			}, test.fails)
-			// The Encoder is usable after it.
+			// The Encoder can still be used after the error.
 			quiet(t, name+", and a good one", func() error { _, err := e.WriteExchange(io.Discard, good()); return err }, false)
 		}
 	}
@@ -97,8 +97,8 @@ func TestExchangesThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// A reader that fails, or returns odd lengths, ends the reading of an archive with an error.
-func TestArchivesThatAreNone(t *testing.T) {
+// If a reader fails or returns odd lengths, reading the archive ends with an error.
+func TestInvalidArchives(t *testing.T) {
 	for name, r := range map[string]oddReader{
 		"fails":          func([]byte) (int, error) { return 0, errMisuse },
 		"is never ready": func([]byte) (int, error) { return 0, nil },
@@ -139,7 +139,7 @@ func TestArchivesThatAreNone(t *testing.T) {
 	}
 }
 
-// archiveOf returns an archive of one exchange.
+// archiveOf returns a WARC file with the records of one exchange.
 func archiveOf(t *testing.T) []byte {
 	t.Helper()
 	e, err := NewEncoder(Options{})
@@ -154,8 +154,8 @@ func archiveOf(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// A record is used in any order: its methods, also after Close and after the next record was
-// read, return errors or what they returned before, and the reader goes on.
+// The methods of a record may be called in any order, also after Close and after the next record
+// was read. They return errors, or the same results as before, and the reader continues.
 func TestRecordsInAnyOrder(t *testing.T) {
 	whole := archiveOf(t)
 	uses := map[string]func(*Record){

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// A Placed is the position of a record in a file, with the data that an index needs. It is the
-// same after writing and after reading the record.
+// A Placed is the position of a record in a file, with the data that an index needs. Writing a
+// record and reading it give the same Placed.
 type Placed struct {
 	Type   Type
-	ID     string // without angle brackets
-	URL    string // WARC-Target-URI
+	ID     string // ID of the record, without angle brackets
+	URL    string // value of WARC-Target-URI
 	Date   time.Time
-	Offset int64 // in bytes from the start of the write, or from the start of the file that was read
-	Length int64 // length of the record as it is stored, in bytes: that of the gzip member
+	Offset int64 // position in bytes, from the start of the written bytes or of the file that was read
+	Length int64 // length of the record as stored, in bytes; if compressed, that of the gzip member
 	// PayloadDigest is the value of WARC-Payload-Digest, or "".
 	PayloadDigest string
-	// Status and ContentType are those of the HTTP response in the block of a response or
-	// revisit record. If the block has no HTTP response, they are 0 and "". For other records,
-	// ContentType is that of the block.
+	// Status and ContentType describe the HTTP response in the block of a response or revisit
+	// record. If the block has none, they are 0 and "". For any other record, ContentType is the
+	// type of the block.
 	Status      int
 	ContentType string
 	Head        bool // the record is an answer to HEAD, without a payload (field WARC-Request-Method)
 }
 
-// Placed reads the block of the record and returns the record's Placed. Only Verify may have
-// read from the block before. The error is an *Error.
+// Placed reads the block of the record and returns the record's Placed. No part of the block may
+// have been read before, except by Verify. The error is an *Error.
 func (rec *Record) Placed() (Placed, error) {
 	p := Placed{
 		Type: rec.Type, ID: rec.ID, URL: rec.TargetURI(), Date: rec.Date, Offset: rec.Offset,
@@ -49,8 +49,8 @@ func (rec *Record) Placed() (Placed, error) {
 	return p, err
 }
 
-// answer returns the status and the first Content-Type of the head of an HTTP response. If a
-// value continues on the next line (RFC 9112, section 5.2), answer returns only its first line.
+// answer returns the status and the first Content-Type of the head of an HTTP response. If a value
+// continues on the next line (RFC 9112, section 5.2), only its first line is returned.
 func answer(head []byte) (status int, contentType string) {
 	first, fields, _ := bytes.Cut(head, []byte("\n"))
 	if !bytes.HasPrefix(first, []byte("HTTP/")) || len(head) > maxHead {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzPlaced checks that the writer's Placed of a record is the same as the reader's.
+// FuzzPlaced checks that writing a record and reading it give the same Placed.
 func FuzzPlaced(f *testing.F) {
 	for _, head := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Type: Text/HTML; charset=utf-8\r\n\r\n",

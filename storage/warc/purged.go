@@ -15,34 +15,33 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// FieldPurged is a field that only this package writes, which section 4 permits. It marks a
-// record that replaces a removed record.
+// FieldPurged is a field of this package; section 4 permits such fields. It marks a record that
+// replaces a removed record.
 const FieldPurged = "WARC-Purged"
 
-// A Purged is a record that replaces a removed record: a metadata record (section 6.6) whose
-// block is spaces. It has no URL, so that no index lists it.
+// A Purged is the replacement of a removed record: a metadata record (section 6.6) whose block
+// consists of spaces. It has no URL, so no index lists it.
 type Purged struct {
-	ID   string    // of the record that was removed, without angle brackets
-	Date time.Time // when it was removed
-	Was  string    // the value of FieldPurged: visible characters
+	ID   string    // ID of the removed record, without angle brackets
+	Date time.Time // time of the removal
+	Was  string    // value of FieldPurged; only visible characters
 }
 
-// errNoRoom is the error of a gap in which not even an empty record fits.
+// errNoRoom is the error for a gap that is too small even for a Purged with an empty block.
 var errNoRoom = errors.New("the gap is too small for the record that marks a purged one")
 
 const (
-	maxStored = 1<<16 - 1 // bytes of a stored block (RFC 1951, section 3.2.4)
-	perStored = 5         // bytes in the file before each stored block
+	maxStored = 1<<16 - 1 // largest number of bytes of a stored block (RFC 1951, section 3.2.4)
+	perStored = 5         // bytes before each stored block in the file
 
 	// The length of a gzip member's header, its extra field with an empty subfield, its
 	// checksum and its size (RFC 1952, section 2.3).
 	perMember = 10 + 2 + 4 + 8
 )
 
-// Fill writes a gzip member of exactly length bytes, so that the records after it in the file
-// keep their offsets. For the same p and length it always writes the same bytes. If length is
-// too small, Fill returns an error and writes nothing. Every record of an Exchange is long
-// enough.
+// Fill writes a gzip member of exactly length bytes. So the records after it in the file keep
+// their offsets. For the same p and length it always writes the same bytes. If length is too
+// small, Fill returns an error and writes nothing. Each record of an Exchange is long enough.
 func (p *Purged) Fill(w io.Writer, length int64) error {
 	blanks := length - perMember
 	for blanks >= 0 {
@@ -60,7 +59,7 @@ func (p *Purged) Fill(w io.Writer, length int64) error {
 
 func (p *Purged) header(blanks int64) []byte {
 	sum := sha1.New()
-	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // neither the reader nor the writer can fail
+	io.Copy(sum, io.LimitReader(spaces{}, blanks)) // no error: neither reading spaces nor writing to sum fails
 	return fmt.Appendf(nil, "WARC/1.1\r\n%s: %s\r\n%s: <%s>\r\n%s: %s\r\n%s: %s\r\n%s: sha1:%s\r\n%s: text/plain\r\n%s: %d\r\n\r\n",
 		fieldType, Metadata, fieldRecordID, p.ID, FieldDate, p.Date.UTC().Format(time.RFC3339), FieldPurged, p.Was,
 		fieldBlockDigest, base32.StdEncoding.EncodeToString(sum.Sum(nil)), FieldContentType, fieldContentLength, blanks)
@@ -83,10 +82,9 @@ func pack(b []byte) []byte {
 	return out.Bytes()
 }
 
-// writePurged writes a gzip member. packed is its beginning, which is the compressed header.
-// Then come as many spaces as blanks says. They are stored uncompressed, so that their length
-// is known beforehand. extra is the length of the extra field, which makes the member as long
-// as needed.
+// writePurged writes a gzip member. packed is its beginning: the compressed header. Then come as
+// many spaces as blanks says, uncompressed, so that their length is known in advance. extra is the
+// length of the extra field, which makes the member as long as needed.
 func writePurged(w io.Writer, header, packed []byte, blanks int64, extra int) error {
 	b := []byte{0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255}
 	b = binary.LittleEndian.AppendUint16(b, uint16(4+extra))

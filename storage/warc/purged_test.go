@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A Purged is as long as the record that it replaces, for any length, and readers accept it.
+// A Purged gets exactly the length of the replaced record, for any length, and readers accept it.
 func TestAGapIsFilledByARecordOfItsLength(t *testing.T) {
 	p := &Purged{ID: "urn:uuid:0a1b2c3d-0000-4000-8000-000000000001", Date: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), Was: "record"}
 	lengths := []int64{65000, 65535, 65536, 65700, 131070, 131080, 1 << 20}
 	for n := range int64(1500) {
 		lengths = append(lengths, n)
 	}
-	for n := range int64(40) { // lengths at which another stored block begins
+	for n := range int64(40) { // lengths at which a further stored block begins
 		lengths = append(lengths, 1<<16+160+n, 1<<17+160+n)
 	}
 	least, filled := int64(0), 0
@@ -66,7 +66,7 @@ func TestAGapIsFilledByARecordOfItsLength(t *testing.T) {
 	}
 }
 
-// The gaps of the smallest possible exchange are large enough.
+// Even the records of the smallest possible exchange are long enough for a Purged.
 func TestEveryRecordOfAnExchangeLeavesRoom(t *testing.T) {
 	e, err := NewEncoder(Options{Level: 9})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Limits of the memory that a Reader uses. A record over a limit is an error and can be skipped
-// with Skip.
+// Limits of the memory of a Reader. If a record exceeds a limit, the Reader returns an error, and
+// Skip finds the next record.
 const (
 	// maxHeader is the longest header of a record, in bytes.
 	maxHeader = 64 << 10
@@ -35,9 +35,9 @@ var (
 	errAlgorithm = errors.New("the digest's algorithm is not one of md5, sha1, sha256 and sha512")
 )
 
-// An Error says which record cannot be read and why.
+// An Error says which record cannot be read, and why.
 type Error struct {
-	Offset int64 // of the record in the file, in bytes
+	Offset int64 // position of the record in the file, in bytes
 	Err    error
 }
 
@@ -50,19 +50,19 @@ func (e *Error) Unwrap() error { return e.Err }
 // A Record is one record of a file that is being read. Its block can be read only once, in
 // order, by the method Read.
 type Record struct {
-	Version string // "1.0" or "1.1" of WARC; or "ARC/1" or "ARC/2": then Header has the corresponding WARC fields
+	Version string // "1.0" or "1.1" for WARC; "ARC/1" or "ARC/2" for ARC, whose records get the corresponding WARC fields
 	Header  Header
 	Type    Type
-	ID      string // without angle brackets
+	ID      string // ID of the record, without angle brackets
 	Date    time.Time
-	Size    int64 // of the block, in bytes
-	Offset  int64 // in bytes, in the file as it is stored
+	Size    int64 // size of the block, in bytes
+	Offset  int64 // position of the record in the file as stored, in bytes
 
 	r      *Reader
 	arc    bool
 	left   int64
-	length int64  // bytes of the record as it is stored; 0 before its end is reached
-	start  []byte // what was read of the start of the block: the head of its HTTP message
+	length int64  // length of the record as stored, in bytes; 0 before its end is reached
+	start  []byte // bytes that were read from the start of the block: the head of its HTTP message
 	err    error
 }
 
@@ -72,12 +72,12 @@ type Reader struct {
 	count   counter
 	in      *bufio.Reader
 	zip     *gzip.Reader
-	member  *bufio.Reader // reads from zip
-	inside  bool          // the current record is a gzip member
-	arc     bool          // a record of an ARC file was read
-	before  uint32        // the last four bytes that were read of an uncompressed block
+	member  *bufio.Reader // reads the uncompressed bytes from zip
+	inside  bool          // the current record is in a gzip member
+	arc     bool          // the file is an ARC file
+	before  uint32        // last four bytes that were read of an uncompressed block
 	current *Record
-	err     error // what Next returns until Skip is called
+	err     error // error that Next returns until Skip is called; nil if none exists
 	line    []byte
 	scratch []byte
 }
@@ -94,7 +94,7 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// NewReader returns a Reader of a file that r reads from its first byte.
+// NewReader returns a Reader of a file. r must return the file from its first byte on.
 func NewReader(r io.Reader) *Reader {
 	rd := &Reader{count: counter{r: r}}
 	rd.in = bufio.NewReaderSize(&rd.count, maxHeader)
@@ -102,8 +102,8 @@ func NewReader(r io.Reader) *Reader {
 }
 
 // Reset makes r read another file, but keeps its buffers. from must be at the first byte of a
-// record, which has the given offset in the file. Records that r has returned before can no
-// longer be used. A Reader from new(Reader) can be used after Reset.
+// record, which has the given offset in the file. Records that r has returned before can no longer
+// be used. The zero Reader can be used after Reset.
 func (r *Reader) Reset(from io.Reader, offset int64) {
 	*r = Reader{count: counter{from, offset}, in: r.in, zip: r.zip, member: r.member, line: r.line, scratch: r.scratch}
 	if r.in == nil {
@@ -112,7 +112,7 @@ func (r *Reader) Reset(from io.Reader, offset int64) {
 	r.in.Reset(&r.count)
 }
 
-// ReadAt reads the record at offset bytes. The error is an *Error, also if no record begins there.
+// ReadAt reads the record at offset bytes. The error is an *Error, even if no record begins there.
 // Several goroutines may call ReadAt with the same io.ReaderAt.
 func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 	if offset < 0 {
@@ -130,8 +130,8 @@ func ReadAt(r io.ReaderAt, offset int64) (*Record, error) {
 // offset returns how many bytes of the file r has used so far.
 func (r *Reader) offset() int64 { return r.count.n - int64(r.in.Buffered()) }
 
-// Next returns the next record and skips the rest of the one before. At the end of the file
-// the error is io.EOF. Any other error is an *Error, and stays until Skip is called.
+// Next skips the rest of the current record, and returns the next one. At the end of the file the
+// error is io.EOF. Any other error is an *Error, and is returned again until Skip is called.
 func (r *Reader) Next() (*Record, error) {
 	if r.current != nil && r.err == nil {
 		if _, err := r.current.Close(); err != nil {
@@ -173,7 +173,7 @@ func (r *Reader) fail(offset int64, err error) error {
 	return r.err
 }
 
-// cut returns ErrCut if err says that the file has ended, and otherwise err unchanged.
+// cut returns ErrCut if err says that the file has ended. It returns any other err unchanged.
 func cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return ErrCut
@@ -196,7 +196,7 @@ func (r *Reader) openMember() error {
 	return nil
 }
 
-// source returns the reader from which the bytes of the current record come.
+// source returns the reader for the bytes of the current record: member if it is compressed.
 func (r *Reader) source() *bufio.Reader {
 	if r.inside {
 		return r.member
@@ -204,8 +204,8 @@ func (r *Reader) source() *bufio.Reader {
 	return r.in
 }
 
-// readLine reads a line of the header and returns it without its end, which must be CRLF
-// (section 4). *left is the number of bytes that the header may still have.
+// readLine reads a line of the header and returns it without its end, which must be CRLF (section
+// 4). *left is the number of bytes that the header may still have; readLine reduces it.
 func (r *Reader) readLine(left *int) ([]byte, error) {
 	r.line = r.line[:0]
 	for {
@@ -312,8 +312,8 @@ func bare(s string) string {
 // writers of WARC 1.0 put around it.
 func (rec *Record) TargetURI() string { return bare(rec.Header.Get(FieldTargetURI)) }
 
-// Read reads the block. It returns io.EOF at the end of the block, and ErrCut in an *Error if
-// the file ends before.
+// Read reads the block. It returns io.EOF at the end of the block. If the file ends earlier, it
+// returns an *Error that wraps ErrCut.
 func (rec *Record) Read(p []byte) (int, error) {
 	switch {
 	case rec.err != nil:
@@ -346,9 +346,9 @@ func (rec *Record) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close skips the rest of the block, checks the end of the record, including the checksum of
-// its gzip member, and returns the length of the record as it is stored, in bytes. Later calls
-// return the same.
+// Close skips the rest of the block and checks the end of the record, including the checksum of
+// its gzip member. It returns the length of the record as stored, in bytes. Later calls return the
+// same.
 func (rec *Record) Close() (int64, error) {
 	if rec.err != nil || rec.length > 0 {
 		return rec.length, rec.err
@@ -369,8 +369,8 @@ func (rec *Record) Close() (int64, error) {
 	return rec.length, nil
 }
 
-// drain reads in to its end and writes the bytes to out. Writes to out cannot fail. All records
-// of r share the buffer for this.
+// drain reads in to its end and writes the bytes to out, whose Write must not fail. It uses a
+// buffer of r.
 func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	if r.scratch == nil {
 		r.scratch = make([]byte, 16<<10)
@@ -387,7 +387,7 @@ func (r *Reader) drain(out io.Writer, in io.Reader) error {
 	}
 }
 
-// end reads the end of a record. If other bytes are there, it leaves them for Skip, because the
+// end reads the end of a record. If it finds other bytes, it leaves them for Skip, because the
 // next record may begin there.
 func (r *Reader) end() error {
 	b, err := r.source().Peek(len(recordEnd))
@@ -400,7 +400,7 @@ func (r *Reader) end() error {
 	if !bytes.Equal(b, recordEnd) {
 		return fmt.Errorf("%w: %q follows", errEnd, b)
 	}
-	r.source().Discard(len(recordEnd)) // cannot fail after Peek
+	r.source().Discard(len(recordEnd)) // no error: Peek has read these bytes
 	if !r.inside {
 		return nil
 	}
@@ -414,8 +414,8 @@ func (r *Reader) end() error {
 	}
 }
 
-// memberErr is called at the end of a gzip member and reads once more. The error is again
-// io.EOF, unless the member was cut off.
+// memberErr is called at the end of a gzip member. It reads once more, which returns io.EOF unless
+// the member was cut off.
 func (r *Reader) memberErr() error {
 	var b [1]byte
 	_, err := r.zip.Read(b[:])

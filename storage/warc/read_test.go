@@ -46,7 +46,7 @@ func TestSkip(t *testing.T) {
 		if plain {
 			file[placed[1].Offset] ^= 1
 		} else {
-			file[placed[1].Offset+placed[1].Length-8] ^= 1 // checksum
+			file[placed[1].Offset+placed[1].Length-8] ^= 1 // damage the checksum
 		}
 		file = append([]byte("junk"), file...)
 		r := NewReader(bytes.NewReader(file))
@@ -67,8 +67,8 @@ func TestSkip(t *testing.T) {
 			}
 			passed += n
 		}
-		// A header can be read before the wrong checksum. After junk a record is found only if it is
-		// compressed.
+		// The header of a record can be read although its checksum is wrong. After junk bytes, a
+		// record is found only if it is compressed.
 		want, over := []Type{Response, Request, Metadata}, 4+placed[1].Length
 		if plain {
 			want, over = []Type{Metadata}, 4+placed[0].Length+placed[1].Length
@@ -79,7 +79,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// A slightly wrong length damages the record, but not the next one.
+// A length that is slightly wrong damages its record, but not the next one.
 func TestSkipAfterAWrongLength(t *testing.T) {
 	record := func(id, length string) string {
 		return strings.Replace(head, "uuid:1", "uuid:"+id, 1) + "Content-Length: " + length + "\r\n\r\nhello\r\n\r\n"
@@ -238,7 +238,7 @@ func TestVerifyFindsWhatWasChanged(t *testing.T) {
 }
 
 func TestDigestsInEveryForm(t *testing.T) {
-	const sum = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d" // of hello
+	const sum = "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d" // SHA-1 of "hello"
 	for digest, fits := range map[string]bool{
 		"sha1:" + sum: true, "SHA1:" + strings.ToUpper(sum): true, "sha-1:" + sum: true,
 		"sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N": true, "sha1:vl2mmho4yxukfwv63yhtwsbm3gxksq2n": true,
@@ -325,7 +325,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// After Reset a reader keeps nothing of the file before: neither its offset nor its error.
+// After Reset, a reader has neither the offset nor the error of the previous file.
 func TestAReaderThatIsResetReadsAsANewOne(t *testing.T) {
 	e, err := NewEncoder(Options{})
 	if err != nil {

@@ -110,7 +110,7 @@ func TestFieldsOfBlocks(t *testing.T) {
 	}
 }
 
-// A broken reader fails together with its last bytes.
+// A broken reader returns its error together with its last bytes.
 type broken struct {
 	left string
 	err  error
@@ -124,8 +124,7 @@ func (b *broken) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// All bytes before an error of the disk are read, and then each method returns it in an
-// *Error.
+// All bytes before an error of the disk are read. Then each method returns the error in an *Error.
 func TestADiskThatFails(t *testing.T) {
 	bad := errors.New("bad sector")
 	block := strings.Repeat("0123456789", 10_000)
@@ -219,7 +218,7 @@ func TestCloseAgain(t *testing.T) {
 	}
 }
 
-// The first bytes of a file may be anything.
+// For any first bytes of a file, Next returns a record or an error.
 func TestFirstBytes(t *testing.T) {
 	for start, want := range map[string]error{
 		"": io.EOF, "W": ErrCut, "WARC": ErrCut, "WARC/": ErrCut, "WARC/1.1": ErrCut, "WARC/1.1\r\n": ErrCut, "x": ErrCut,
@@ -299,14 +298,15 @@ func TestVerifyOfEachKind(t *testing.T) {
 	}
 }
 
-// Skip returns how many bytes it has skipped, and finds every kind of beginning at any place.
+// Skip finds the beginning of each kind of record at any place, and returns the number of skipped
+// bytes.
 func TestSkipFindsTheNextRecord(t *testing.T) {
 	whole, member := recordOf("hello"), zipped(recordOf("hello"))
 	arcMember := zipped(arcRecords[1])
 	for _, c := range []struct {
 		name string
 		file string
-		at   int // of the record found; -1 if none
+		at   int // position of the found record; -1 if none is found
 	}{
 		{"a member at once", "x" + member, 1},
 		{"a member of ARC", "x" + arcMember, 1},
@@ -358,7 +358,7 @@ func TestSkipFindsTheNextRecord(t *testing.T) {
 	}
 }
 
-// Without an error, Skip only skips the rest of a record.
+// If no error has occurred, Skip only skips the rest of the current record.
 func TestSkipWhereNothingIsWrong(t *testing.T) {
 	file := recordOf("hello") + recordOf("world")
 	r := NewReader(strings.NewReader(file))
@@ -378,7 +378,7 @@ func TestSkipWhereNothingIsWrong(t *testing.T) {
 	if _, err := r.Next(); err != io.EOF {
 		t.Error(err)
 	}
-	// Skip also skips a record that it finds damaged itself.
+	// Skip also skips the current record if that turns out to be damaged.
 	wrong := strings.Replace(recordOf("hello"), "Length: 5", "Length: 3", 1)
 	r = NewReader(strings.NewReader(wrong + recordOf("world")))
 	if _, err := r.Next(); err != nil {

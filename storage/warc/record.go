@@ -13,25 +13,25 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A record is a record that will be written.
+// A record is a record that is being written.
 type record struct {
 	Type         Type
 	id           string
 	date         time.Time
 	url          string
 	concurrentTo string
-	x            *Exchange // nil in a warcinfo record
+	x            *Exchange // the exchange that the record belongs to; nil in a warcinfo record
 	fields       []Field
 	contentType  string
 	payloadType  string
 	truncated    Truncation
-	head, body   []byte // head followed by body is the block
-	payload      bool   // body is a payload, and gets a digest as such
-	chunked      bool   // body consists of chunks
-	digest       string // of the payload; empty: computed from body if payload is set
+	head, body   []byte // head followed by body is the block of the record
+	payload      bool   // body is a payload, so the record gets a payload digest
+	chunked      bool   // body consists of chunks (transfer coding)
+	digest       string // digest of the payload; if it is empty and payload is set, it is computed from body
 }
 
-// write writes r. It compresses r directly to the output, and keeps only the header in memory.
+// write writes r. It compresses r directly to the output, so only the header is in memory.
 func (e *Encoder) write(s *state, r *record) (Placed, error) {
 	p := Placed{Type: r.Type, ID: r.id, URL: r.url, Date: r.date, Offset: s.count, PayloadDigest: r.digest, ContentType: r.contentType}
 	if r.Type == Response || r.Type == Revisit {
@@ -144,8 +144,8 @@ func (e *Encoder) compress(s *state, parts ...[]byte) (err error) {
 	return nil
 }
 
-// asShort returns parts as one gzip member, compressed with the code that short records share.
-// It returns nil if parts are too long or cannot be written with this code.
+// asShort returns parts as one gzip member, compressed with the code that short records share. It
+// returns nil if parts are too long or contain a byte that has no code.
 func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 	size := 0
 	for _, part := range parts {
@@ -170,7 +170,7 @@ func (e *Encoder) asShort(s *state, parts [][]byte) []byte {
 var recordEnd = []byte("\r\n\r\n")
 
 // payloadDigest returns the digest of body without its transfer coding (section 6.3.2). If the
-// chunks are cut off, the digest covers their content up to that point.
+// chunks are cut off, the digest covers the part before the cut.
 func (s *state) payloadDigest(body []byte, chunked bool) string {
 	s.sum.Reset()
 	if chunked {
@@ -181,14 +181,14 @@ func (s *state) payloadDigest(body []byte, chunked bool) string {
 	return s.labelled()
 }
 
-// PayloadDigest returns the WARC-Payload-Digest of a record of m. With it the caller can find
-// out whether the same answer was archived before, and then write a revisit.
+// PayloadDigest returns the WARC-Payload-Digest that a record of m gets. With it the caller can
+// find out whether the same answer was archived before, and then write a revisit record.
 func PayloadDigest(m *HTTP) string {
 	s := state{sum: sha1.New()}
 	return s.payloadDigest(m.Body, m.chunked())
 }
 
-// labelled returns the digest computed by s in the form of section 5.8: algorithm, colon,
+// labelled returns the digest that s has computed, in the form of section 5.8: algorithm, colon,
 // value.
 func (s *state) labelled() string {
 	const prefix = "sha1:"

@@ -6,18 +6,18 @@ import (
 	"math/bits"
 )
 
-// Most records are short: requests and metadata with a few hundred bytes of header fields each.
-// A compressor makes a new Huffman code for each record, which takes longer than the rest of
-// its work. It writes this code before the text, in some 60 bytes. But short records have
-// nearly the same letters. So at the fastest level, all short records share one code that was
-// made once for such fields. This code has fewer different code lengths than the best code, so
-// that it takes only 33 bytes. That makes up for the worse compression.
+// Most records are short: requests and metadata with a few hundred bytes of header fields each. A
+// compressor makes a new Huffman code for each record, which takes longer than the rest of its
+// work, and writes this code before the text, in about 60 bytes. But short records contain nearly
+// the same letters. So at the fastest level all short records share one code, which was made once
+// for such fields. It has fewer different code lengths than the best code, so it takes only 33
+// bytes. This makes up for the worse compression.
 
 // maxShort is the length of the longest short record, in bytes.
 const maxShort = 2 << 10
 
-// A run is a range of symbols with codes of the same length. It begins after the last symbol
-// of the run before. If bits is 0, the symbols have no code.
+// A run is a range of symbols whose codes have the same length. It begins after the last symbol of
+// the previous run. If bits is 0, the symbols have no code.
 type run struct {
 	last int
 	bits uint8
@@ -25,8 +25,8 @@ type run struct {
 
 // The shared code has three parts (RFC 1951, sections 3.2.5 and 3.2.7). The first part is for
 // single bytes, the end of the block, and lengths of matches. The second is for distances. The
-// third is for the code lengths of the first two. The code is complete, as decoders require.
-// Bytes that header fields do not have are without a code.
+// third is for the code lengths of the first two. The code is complete, as decoders require. Bytes
+// that do not occur in header fields have no code.
 var (
 	shortSymbols = []run{
 		{9, 0}, {'\n', 6}, {12, 0}, {'\r', 6}, {31, 0},
@@ -47,8 +47,8 @@ func expand(runs []run) (all []uint8) {
 	return all
 }
 
-// A huffman is the code of a symbol. It has n bits, and its lowest bit is written first. If a
-// fixed number follows the symbol as extra bits, the code includes these bits.
+// A huffman is the code of a symbol. It has n bits, and its lowest bit is written first. If the
+// symbol is always followed by the same extra bits, the code includes them.
 type huffman struct {
 	code uint32
 	n    uint8
@@ -83,10 +83,10 @@ const (
 
 // A shortCode compresses short records. It is safe for concurrent use.
 type shortCode struct {
-	begin     []huffman             // the beginning of a block, which contains the code itself
+	begin     []huffman             // beginning of a block, which contains the code itself
 	literals  [endOfBlock]huffman   // codes of single bytes
-	matches   [maxMatch + 1]huffman // codes of matches, by their length
-	distances []huffman             // codes of distances, by symbol, without the extra bits after it
+	matches   [maxMatch + 1]huffman // codes of matches, by the length of the match
+	distances []huffman             // codes of distances, by symbol, without the extra bits that follow a symbol
 	end       huffman
 }
 
@@ -141,10 +141,10 @@ func beginning(symbols, distances []uint8) []huffman {
 	return all
 }
 
-// appendRun appends the part of the header which says that the next n symbols have codes of one
-// length. The third parameter is this length, in bits. codes has the codes for code lengths.
+// appendRun appends a part of the header. It says that the codes of the next n symbols have the
+// same length. The parameter of is this length, in bits. codes has the codes for code lengths.
 func appendRun(all, codes []huffman, of uint8, n int) []huffman {
-	const before, zeros, manyZeros = 16, 17, 18 // repeat the last length 3 to 6 times, 0 3 to 10 times, 0 11 to 138 times
+	const before, zeros, manyZeros = 16, 17, 18 // repeat the last length 3 to 6 times; repeat 0 3 to 10 times; repeat 0 11 to 138 times
 	if of > 0 {
 		all, n = append(all, codes[of]), n-1
 	}
@@ -169,7 +169,7 @@ func appendRun(all, codes []huffman, of uint8, n int) []huffman {
 type bitWriter struct {
 	to   []byte
 	bits uint64
-	n    uint8 // number of bits that are not in a byte yet, less than 32
+	n    uint8 // number of bits in the incomplete last byte and after it, less than 32
 }
 
 func (w *bitWriter) write(h huffman) {
@@ -194,7 +194,7 @@ func (w *bitWriter) rest() []byte {
 // if text has a byte without a code, or if compression saves less than an eighth of the bytes.
 func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 	from := len(to)
-	w := bitWriter{to: append(to, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff)} // method deflate; no name, no time; fastest compression; unknown system
+	w := bitWriter{to: append(to, 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff)} // gzip header: method deflate; no name, no time; fastest compression; unknown system
 	for _, h := range c.begin {
 		w.write(h)
 	}
@@ -211,7 +211,7 @@ func (c *shortCode) append(to, text []byte) ([]byte, bool) {
 // four bytes. It returns false if a byte has no code.
 func (c *shortCode) compress(w *bitWriter, text []byte) bool {
 	const tableBits = 10
-	var table [1 << tableBits]uint16 // for the hash of four bytes, the last offset at which they were found
+	var table [1 << tableBits]uint16 // for each hash of four bytes, the last offset at which they were found
 	at := func(word uint32) *uint16 { return &table[word*2654435761>>(32-tableBits)] }
 	for i := 0; i < len(text); {
 		n := 0

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Decoders refuse an incomplete code (RFC 1951, section 3.2.7).
+// The codes are complete, because decoders refuse incomplete ones (RFC 1951, section 3.2.7).
 func TestTheCodesOfShortRecordsAreComplete(t *testing.T) {
 	for name, runs := range map[string][]run{"symbols": shortSymbols, "distances": shortDistances, "lengths": shortLengths} {
 		sum := 0
@@ -78,15 +78,15 @@ func TestShortRecordsAreReadAsTheyWere(t *testing.T) {
 
 func TestTheEdgesOfMatchesInShortRecords(t *testing.T) {
 	c := newShortCode()
-	unlike := make([]byte, 0, maxShort) // no four bytes occur twice
+	unlike := make([]byte, 0, maxShort) // a text in which no four bytes occur twice
 	for i := 0; len(unlike) < maxShort; i++ {
 		unlike = fmt.Appendf(unlike, "%c%c%c", 'a'+i%26, 'A'+i/26%26, '0'+i/676)
 	}
 	var texts []string
-	for n := range 530 { // one match, two, and a rest
+	for n := range 530 { // lengths for one match, for two, and for a rest
 		texts = append(texts, strings.Repeat("x", n))
 	}
-	for n := 4; n <= maxShort-8; n++ { // a match of each distance
+	for n := 4; n <= maxShort-8; n++ { // matches at each distance
 		texts = append(texts, "<!!>"+string(unlike[:n-4])+"<!!>")
 	}
 	texts = append(texts, "<!!>"+string(unlike[:maxShort-8])+"<!!>")
@@ -97,8 +97,8 @@ func TestTheEdgesOfMatchesInShortRecords(t *testing.T) {
 	}
 }
 
-// A record that does not fit the code is compressed like others, and so are all at other
-// levels.
+// A record that does not fit the shared code is compressed like other records. At other levels,
+// all records are.
 func TestRecordsThatTheShortCodeIsNotFor(t *testing.T) {
 	var rare strings.Builder
 	for x := uint32(1); rare.Len() < 600; x = x*1664525 + 1013904223 {
@@ -128,7 +128,7 @@ func TestRecordsThatTheShortCodeIsNotFor(t *testing.T) {
 	}
 }
 
-// zipAt compresses a record with Huffman codes of its own.
+// zipAt returns a record compressed at the given level, with Huffman codes made for this record.
 func zipAt(t testing.TB, level int, record []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -145,7 +145,7 @@ func zipAt(t testing.TB, level int, record []byte) []byte {
 	return b.Bytes()
 }
 
-// fields returns records of header fields as in crawls.
+// fields returns records of header fields that are typical for crawls.
 func fields(t testing.TB) (all [][]byte) {
 	e := encoder(t, Options{Plain: true})
 	for i, path := range []string{"/", "/archive/2024/05/a-walk-through-the-old-town.html", "/item?id=48812&sort=date", "/wiki/Category:Rivers_of_Europe"} {

@@ -9,10 +9,10 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Skip searches for the next record after a record that could not be read. It looks for a gzip
-// member that begins as a record does, and for a record that follows two line ends. A later
-// Next returns the record that was found, or io.EOF if there is none. Skip returns the number
-// of bytes from the unreadable record to the place where the search ended.
+// Skip searches for the next record after a record that could not be read. It finds a gzip member
+// that begins like a record, or a record after two line ends. The next call of Next returns that
+// record, or io.EOF if none exists. Skip returns the number of bytes from the unreadable record
+// to the place where the search ended.
 func (r *Reader) Skip() (int64, error) {
 	if r.current != nil && r.err == nil {
 		if _, err := r.current.Close(); err == nil {
@@ -40,7 +40,7 @@ func (r *Reader) Skip() (int64, error) {
 		for i := range n {
 			// The record that failed must not be found again.
 			if r.offset()+int64(i) > from && r.begins(ahead[i:], last) {
-				r.in.Discard(i) // cannot fail after Peek
+				r.in.Discard(i) // no error: Peek has read these bytes
 				r.err, r.current = nil, nil
 				return r.offset() - from, nil
 			}
@@ -63,8 +63,8 @@ func (r *Reader) begins(b []byte, before uint32) bool {
 			return true
 		}
 	}
-	// RFC 1952, section 2.3.1: the two bytes that identify gzip, method deflate, no reserved
-	// flag.
+	// The header of a gzip member (RFC 1952, section 2.3.1) begins with two bytes that identify
+	// gzip, method deflate, and no reserved flag.
 	if len(b) < 4 || b[0] != 0x1f || b[1] != 0x8b || b[2] != 8 || b[3]&0xe0 != 0 {
 		return false
 	}

@@ -18,11 +18,11 @@ import (
 	"strings"
 )
 
-// Verify reads the whole block, which must not have been read in part before, and checks its
-// digests: WARC-Block-Digest, and WARC-Payload-Digest if the payload is in the block. The error
-// is an *Error that wraps ErrDigest if a digest does not match. Another *Error says that the
-// algorithm of a digest is not one of md5, sha1, sha256 and sha512. The Reader can continue after
-// both. A record without digests is valid.
+// Verify reads the whole block and checks its digests: WARC-Block-Digest, and WARC-Payload-Digest
+// if the payload is in the block. No part of the block may have been read before. If a digest does
+// not match, the error is an *Error that wraps ErrDigest. If the algorithm of a digest is not one
+// of md5, sha1, sha256 and sha512, it is another *Error. The Reader can continue after both. A
+// record without digests is valid.
 func (rec *Record) Verify() error {
 	if rec.left != rec.Size {
 		return &Error{rec.Offset, errors.New("a part of the block was read: Verify must come first")}
@@ -55,7 +55,7 @@ func (rec *Record) Verify() error {
 		if err := rec.r.drain(payload, body); err != nil && rec.err != nil {
 			return rec.err
 		}
-		// What follows in the block are trailers, or the bytes after an invalid chunk.
+		// The rest of the block is trailers, or the bytes after an invalid chunk.
 	}
 	sink := io.Writer(block)
 	if payload != nil && !rec.isHTTP() {
@@ -92,8 +92,8 @@ func (rec *Record) hasPayload() bool {
 	return false
 }
 
-// A digest compares the bytes written to it with a digest in the form of section 5.8. A nil
-// *digest matches any bytes.
+// A digest compares the bytes written to it with an expected digest in the form of section 5.8. A
+// nil *digest matches any bytes.
 type digest struct {
 	hash.Hash
 	want string
@@ -127,8 +127,8 @@ func (d *digest) Write(p []byte) (int, error) {
 
 func (d *digest) write(p []byte) { _, _ = d.Write(p) }
 
-// fits reports whether the digests match. It accepts base 32 and base 16 in either case, and
-// base 64 with either alphabet, because all of these are in use.
+// fits reports whether the digests match. It accepts base 32 and base 16 in upper or lower case,
+// and base 64 with either alphabet, because all of these are in use.
 func (d *digest) fits() bool {
 	if d == nil {
 		return true

@@ -19,7 +19,7 @@ import (
 
 var day = time.Date(2030, 1, 2, 3, 4, 5, 678901234, time.FixedZone("", 3600))
 
-// A counting is a source of known, distinct record IDs.
+// A counting is a source of random bytes for record IDs that are known and distinct.
 type counting struct {
 	mu sync.Mutex
 	n  byte
@@ -155,7 +155,7 @@ fetchTimeMs: 12
 	}
 }
 
-// records reads a file, which must be valid.
+// records iterates over the records of a file, which must be valid.
 func records(t testing.TB, file []byte) func(func(*Record) bool) {
 	return func(yield func(*Record) bool) {
 		t.Helper()
@@ -281,8 +281,8 @@ func TestRevisits(t *testing.T) {
 	}
 }
 
-// An answer to HEAD is its header, with every field as received, and has no payload: readers
-// look for no body, even if the header announces one, and do not take it for an empty page.
+// The record of an answer to HEAD has its header with every field as received, and no payload.
+// Readers expect no body, even if the header announces one, and do not take it for an empty page.
 func TestAnAnswerToHEAD(t *testing.T) {
 	for _, head := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -382,7 +382,7 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// With a full disk, no record is reported as complete.
+// If the disk is full, no record is reported as complete.
 func TestNoWriteErrorIsLost(t *testing.T) {
 	full := errors.New("disk full")
 	for _, plain := range []bool{true, false} {
@@ -398,7 +398,8 @@ func TestNoWriteErrorIsLost(t *testing.T) {
 		if err := all(&whole); err != nil {
 			t.Fatal(err)
 		}
-		// The gzip members of two runs differ, since their IDs do.
+		// The last 100 sizes are left out: the length of the file differs a little between two
+		// runs, because the IDs differ.
 		for room := range whole.Len() - 100 {
 			if err := all(&filling{room, full}); !errors.Is(err, full) {
 				t.Fatalf("plain %v, room for %d of %d bytes: %v", plain, room, whole.Len(), err)
@@ -407,7 +408,7 @@ func TestNoWriteErrorIsLost(t *testing.T) {
 	}
 }
 
-// A filling accepts that many bytes.
+// A filling is a writer that accepts so many bytes, and then fails.
 type filling struct {
 	room int
 	err  error

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// A Body reads the content of an answer, without its transfer coding. A complete body ends with
-// io.EOF, an incomplete one with io.ErrUnexpectedEOF, an error that wraps ErrProtocol, or an
-// error of the connection.
+// A Body is a reader of the content of an answer, without its transfer coding. A complete body
+// ends with io.EOF. An incomplete one ends with io.ErrUnexpectedEOF, an error that wraps
+// ErrProtocol, or an error of the connection.
 type Body struct {
 	c    *Conn
 	done bool // the body was read to its end
 	err  error
 
-	left    int64 // bytes that are not read yet, of the body or of the current chunk; -1: all bytes until the connection ends
+	left    int64 // unread bytes of the body or of the current chunk; -1: all bytes until the connection ends
 	chunked bool
-	behind  bool  // the line end after the content of a chunk comes next, then the size of the next chunk
-	bare    bool  // the line with the chunk size ended in LF alone; then the chunk may end in LF alone, too
-	excess  int64 // bytes that are not content, beyond those that each chunk may have for its size and line ends
+	behind  bool  // the content of a chunk was read, so its line end comes next, and then the size of the next chunk
+	bare    bool  // the line with the chunk size ended in LF alone, so the chunk may do so, too
+	excess  int64 // bytes that are neither content nor allowed for the size and line ends of a chunk
 }
 
 // Close does not read the rest of the body. If the body was not read to its end, the connection
@@ -43,7 +43,7 @@ func (c *Conn) frame(bodiless bool) error {
 	if bodiless || resp.Status == http.StatusSwitchingProtocols || resp.Status == http.StatusNoContent || resp.Status == http.StatusNotModified {
 		return nil
 	}
-	if coded && current { // HTTP/1.0 has no Transfer-Encoding
+	if coded && current { // Transfer-Encoding does not exist in HTTP/1.0
 		chunks, err := countChunked(coding)
 		if err != nil {
 			return err
@@ -85,8 +85,8 @@ func keeps(resp *Response) bool {
 	return keeps && !closes
 }
 
-// countChunked returns how often the values of Transfer-Encoding name chunked. More than once
-// means the same as once. The coding identity is ignored, because it changes nothing (RFC 2616,
+// countChunked returns how often the values of Transfer-Encoding contain chunked. The coding is
+// applied once in any case. The coding identity is ignored, because it changes nothing (RFC 2616,
 // section 3.6). countChunked fails for any other coding, because no request accepts one.
 func countChunked(values []string) (n int, err error) {
 	for _, value := range values {
@@ -103,8 +103,8 @@ func countChunked(values []string) (n int, err error) {
 }
 
 // parseLength parses the Content-Length fields. There may be several if all have the same value
-// (RFC 9110, section 8.6). The length is -1 if there is no such field. It is also -1 if there
-// is only one field and its value is not a number, because browsers ignore such a field.
+// (RFC 9110, section 8.6). The length is -1 if there is no such field. It is also -1 if there is
+// one field with a value that is not a number: browsers ignore such a field.
 func parseLength(values []string) (int64, error) {
 	length := int64(-1)
 	if len(values) == 1 && !strings.Contains(values[0], ",") {
@@ -230,7 +230,7 @@ func (b *Body) readChunks(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// nextHasCome reports whether the size of the next chunk can be read without waiting.
+// nextHasCome reports whether the line with the size of the next chunk has already arrived.
 func (b *Body) nextHasCome() bool {
 	_, behind, _ := bytes.Cut(b.c.buffered(), []byte("\n"))
 	return bytes.IndexByte(behind, '\n') >= 0
@@ -260,8 +260,8 @@ func (b *Body) nextChunk() error {
 	if !ok {
 		return malformed("%.40q is no size of a chunk", line)
 	}
-	// In addition to its content, a chunk may have 16 bytes for its size and line ends, and two
-	// bytes for each byte of its content. Bytes beyond these count as excess.
+	// Besides its content, a chunk may have 16 bytes for its size and line ends, and two more
+	// bytes for each byte of its content. Further bytes count as excess.
 	b.excess = max(0, b.excess+int64(len(line))-16-2*min(n, maxSize))
 	if b.excess > maxExcess {
 		return malformed("%w", errExcess)
@@ -296,10 +296,10 @@ func (b *Body) trailer() error {
 	}
 }
 
-// line reads a line with its line end, and returns it without the line end. The line end is
-// CRLF, or LF alone if bare is true. The returned line is valid until more is read. The first
-// argument is the largest number of bytes that the line may have with its line end. If the line
-// has more, the error wraps the second argument.
+// line reads a line with its line end, and returns it without the line end. The line end is CRLF,
+// or LF alone; bare is true for LF alone. The returned line is valid until more is read. The line
+// may have as many bytes as the parameter most says, including its line end. If it has more, the
+// error wraps long.
 func (c *Conn) line(most int, long error) (line []byte, bare bool, err error) {
 	for from := 0; ; {
 		b := c.buffered()

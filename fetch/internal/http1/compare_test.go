@@ -24,9 +24,9 @@ import (
 // If the name begins with HEAD, the method of the request was HEAD.
 type oddity struct {
 	name, answer string
-	want         string // status and body; "none" if it is not an answer, "cut" at the end if it is incomplete
-	net, curl    string // if different from want
-	why          string // the reason for the reading
+	want         string // status and body; "none" if it is not an answer; with "cut" at its end if it is incomplete
+	net, curl    string // results of net/http and curl, if they differ from want
+	why          string // reason for the result of this package
 }
 
 const (
@@ -214,7 +214,7 @@ var oddities = []oddity{
 
 func (a oddity) head() bool { return strings.HasPrefix(a.name, "HEAD") }
 
-// short returns an outcome in the form of the table.
+// short returns an outcome in the form that the table has.
 func (o outcome) short() string {
 	switch {
 	case o.err != nil:
@@ -241,13 +241,13 @@ func TestOddAnswers(t *testing.T) {
 
 var rewrite = flag.Bool("rewrite", false, "write the golden files again")
 
-// reads returns what each read of a body returns, and what follows on the connection.
+// reads returns the result of each read of a body, and the bytes that follow on the connection.
 func reads(on io.ReadWriter, bodiless bool, size int) (told string) {
 	c := New(on)
 	if err := c.Send(nil); err != nil {
 		return " " + err.Error()
 	}
-	// The pieces of a body depend on the size of the buffer. A buffer from the pool may have
+	// The results of the reads depend on the size of the buffer. A buffer from the pool may have
 	// grown in another exchange.
 	fresh := make([]byte, bufferSize)
 	c.buf = &fresh
@@ -268,7 +268,7 @@ func reads(on io.ReadWriter, bodiless bool, size int) (told string) {
 	return told
 }
 
-// Everything that is read of each odd answer is as in the golden file.
+// The reads of each odd answer give the results in the golden file.
 func TestGoldenAnswers(t *testing.T) {
 	var is strings.Builder
 	for _, a := range oddities {
@@ -331,7 +331,7 @@ func byNetHTTP(answer string, head bool) (o outcome) {
 	}
 }
 
-// With PERMESSO_CURL=1 and curl 7.88 of Debian 12; other versions may read differently.
+// This test needs PERMESSO_CURL=1 and curl 7.88 of Debian 12. Other versions may read differently.
 func TestOddAnswersReadByCurl(t *testing.T) {
 	if os.Getenv("PERMESSO_CURL") == "" {
 		t.Skip("PERMESSO_CURL is not set")
@@ -356,7 +356,7 @@ func byCurl(t *testing.T, answer string, head bool) (o outcome) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	go func() { // ends with the connection of curl, or with l
+	go func() { // this goroutine ends when curl closes the connection, or when l is closed
 		c, err := l.Accept()
 		if err != nil {
 			return
@@ -382,7 +382,7 @@ func byCurl(t *testing.T, answer string, head bool) (o outcome) {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-	case errors.As(err, &exit) && (exit.ExitCode() == 18 || exit.ExitCode() == 56) && o.status > 0: // partial file, failure to receive
+	case errors.As(err, &exit) && (exit.ExitCode() == 18 || exit.ExitCode() == 56) && o.status > 0: // exit codes of curl: 18 is a partial file, 56 a failure to receive
 		o.bodyErr = err
 	default:
 		o.err = err

@@ -17,17 +17,17 @@ import (
 
 // Limits of an answer. The caller limits the body, because it can stop reading.
 const (
-	MaxHead = 256 << 10 // bytes of the head, including the interim answers before it
+	MaxHead = 256 << 10 // largest number of bytes of the head, including the interim answers before it
 
-	maxInterim = 64       // interim answers before the final one
-	maxSize    = 4 << 10  // bytes of the line with the size of a chunk, including its extensions
-	maxExcess  = 16 << 10 // bytes of chunks that are not content, beyond those that each chunk may have for its size and line ends
-	maxTrailer = 16 << 10 // bytes of the trailer section
-	maxNothing = 100      // reads in a row that return no byte
+	maxInterim = 64       // largest number of interim answers before the final one
+	maxSize    = 4 << 10  // largest number of bytes of the line with the size of a chunk, including its extensions
+	maxExcess  = 16 << 10 // largest value of Body.excess, in bytes
+	maxTrailer = 16 << 10 // largest number of bytes of the trailer section
+	maxNothing = 100      // largest number of reads in a row that return no byte
 )
 
-// Errors of an answer that cannot be parsed. If the connection fails, its own error is
-// returned. If the connection ends too early, the error is io.ErrUnexpectedEOF or wraps it.
+// Errors of an answer that cannot be parsed. If the connection fails, the error of the connection
+// is returned instead. If it ends too early, the error is io.ErrUnexpectedEOF or wraps it.
 var (
 	// ErrHeadSize is the error of a head that is longer than MaxHead or has too many interim
 	// answers.
@@ -47,18 +47,18 @@ func malformed(format string, args ...any) error {
 // close the connection below it.
 type Conn struct {
 	on   io.ReadWriter
-	buf  *[]byte // (*buf)[r:w] was read and not yet used; nil between two exchanges
+	buf  *[]byte // (*buf)[r:w] are bytes that were read and not used yet; nil between two exchanges
 	r, w int
-	err  error // error of the last read; it is returned after all bytes before it were used
+	err  error // error of the last read; it is returned after all bytes before the error were used
 
-	head []byte // the received part of the head of the answer; it is in buf until more is read
+	head []byte // the received part of the answer's head; it points into buf, and is valid until the next read
 	resp Response
 	body Body
 	one  [1]byte
 }
 
-// bufferSize is the size of a buffer in bytes. Most heads of answers fit into it, with the
-// beginning of the page.
+// bufferSize is the size of a buffer in bytes. The head of most answers fits into it, together
+// with the beginning of the page.
 const bufferSize = 8 << 10
 
 // maxPooled is the size in bytes of the largest buffer that is kept for another exchange.
@@ -87,10 +87,10 @@ func (c *Conn) begin() {
 	c.r, c.w, c.err = 0, 0, nil
 }
 
-// End ends the exchange. Afterwards, nothing that Receive and Head returned may be used, except
-// the header fields. End reports whether another request may be sent. It returns true if the
-// answer was read to its end, no byte followed the answer, and neither side wants to close the
-// connection.
+// End ends the exchange. It reports whether another request may be sent. This is so if the answer
+// was read to its end, no byte followed the answer, and neither side wants to close the
+// connection. After End, the results of Receive and Head must not be used, except for the header
+// fields.
 func (c *Conn) End() (again bool) {
 	again = c.resp.keep && c.body.done && c.err == nil && c.r == c.w
 	if c.buf != nil && len(*c.buf) <= maxPooled {

@@ -14,7 +14,7 @@ import (
 	"testing/iotest"
 )
 
-// said is a connection on which the server sends something in portions, and closes.
+// said is a connection on which the server sends given bytes in portions, and closes.
 type said struct {
 	io.Reader
 	asked bytes.Buffer
@@ -77,7 +77,7 @@ func (o outcome) String() string {
 	return fmt.Sprintf("HTTP/%d.%d %d%.300s, length %d, body %.100q, again %t, errors %v, %v", o.major, o.minor, o.status, fields, o.length, o.body, o.again, o.err, o.bodyErr)
 }
 
-// what returns how an exchange ended, in a word.
+// what returns the end of an exchange as one word.
 func (o outcome) what() string {
 	err := o.err
 	if err == nil {
@@ -109,7 +109,7 @@ func TestAnswersAreReadWhateverPortionsTheyComeIn(t *testing.T) {
 				continue
 			}
 			got := exchange(says(a.answer, size), a.head())
-			// Bytes after an answer are only noticed if they have arrived.
+			// Bytes after an answer are noticed only if they have already arrived.
 			if !whole.again {
 				got.again = whole.again
 			}
@@ -126,8 +126,8 @@ func TestAnswersAreReadWhateverPortionsTheyComeIn(t *testing.T) {
 	}
 }
 
-// After each of these answers the connection is used again, and the next answer begins where
-// the last one ended.
+// After each of these answers the connection is used again. The next answer begins where the last
+// one ended.
 func TestOneAnswerAfterTheOther(t *testing.T) {
 	all := ""
 	kept := []string{
@@ -137,7 +137,7 @@ func TestOneAnswerAfterTheOther(t *testing.T) {
 		ok + "X: " + strings.Repeat("x", 3*bufferSize) + "\r\nContent-Length: 1\r\n\r\nx",
 	}
 	in, out := io.Pipe()
-	go func() { // ends with the last answer
+	go func() { // this goroutine ends with the last answer
 		for _, a := range kept {
 			io.WriteString(out, a)
 			all += a
@@ -180,7 +180,7 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 			t.Errorf("%s: %v", name, o)
 		}
 	}
-	// A connection whose body was not read to its end cannot be used again.
+	// A connection cannot be used again if a body was not read to its end.
 	c := New(says(ok+"Content-Length: 50000\r\n\r\n"+strings.Repeat("x", 50_000), 0))
 	c.Send([]byte("x"))
 	resp, err := c.Receive(false)
@@ -200,7 +200,7 @@ func TestConnectionsThatAreNotUsedAgain(t *testing.T) {
 func TestBoundsOfAnAnswer(t *testing.T) {
 	fill := func(n int, s string) string { return strings.Repeat(s, n/len(s)) }
 	line := func(n int) string { return ok + "A: " + strings.Repeat("x", n-len(ok+"A: \r\n\r\n")) + "\r\n\r\n" }
-	// A chunk of one byte may have a line of 18 bytes.
+	// The line of a chunk may be 18 bytes long, even for a chunk of one byte.
 	excess := func(n int) (s string) {
 		for ; n > 0; n -= 4000 {
 			s += "1;" + strings.Repeat("x", min(n, 4000)+16) + "\r\nx\r\n"
@@ -227,7 +227,7 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 		{"a byte more", chunks + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
 		{"as much after a small chunk", chunks + "1\r\nx\r\n" + excess(16<<10) + "0\r\n\r\n", "whole"},
 		{"a byte more after a small chunk", chunks + "1\r\nx\r\n" + excess(16<<10+1) + "0\r\n\r\n", "protocol"},
-		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // 6 bytes each
+		{"a trailer", chunks + "0\r\n" + fill(16<<10-4, "X: y\r\n") + "\r\n", "whole"}, // each line has 6 bytes
 		{"a trailer with line ends of LF", chunks + "0\r\n" + fill(16<<10-4, "X: y\n") + "\r\n", "whole"},
 		{"a longer trailer", chunks + "0\r\n" + fill(16<<10, "X: y\r\n") + "X\r\n\r\n", "protocol"},
 		{"a trailer as long as may be", chunks + "0\r\n" + fill(16<<10-10, "X: y\r\n") + "XX: yy\r\n\r\n", "whole"},
@@ -251,7 +251,7 @@ func TestBoundsOfAnAnswer(t *testing.T) {
 	}
 }
 
-// silence returns no bytes, again and again, and counts the reads.
+// silence is a reader that never returns bytes. It counts the reads.
 type silence int
 
 func (s *silence) Read([]byte) (int, error) {
@@ -259,7 +259,7 @@ func (s *silence) Read([]byte) (int, error) {
 	return 0, nil
 }
 
-// A control character in a value is hidden, except in a fold.
+// hidden reports a control character in a value, except in the white space of a fold.
 func TestWhatIsHiddenInAValue(t *testing.T) {
 	for value, want := range map[string]bool{
 		"": false, "5": false, "5\t6": false, "5\n 6": false, "5\r\n 6": false, "5\r": true, "5\r6": true, "5\x00": true, "\x7f5": true, "\x00\n": true, "5\n\r": true, "\r\r\n": true,
@@ -270,8 +270,8 @@ func TestWhatIsHiddenInAValue(t *testing.T) {
 	}
 }
 
-// The time to read an answer is proportional to its length, however it is split into
-// portions: otherwise it could be used for an attack.
+// The time to read an answer is proportional to its length, for any portions. Otherwise a server
+// could waste the time of the crawler.
 func TestTheWorkIsThatOfTheBytes(t *testing.T) {
 	for name, answer := range map[string]string{
 		"folds":        ok + "A: b" + strings.Repeat("\r\n ", MaxHead/3-20) + "\r\n\r\n",
@@ -291,7 +291,7 @@ func TestErrorsOfTheConnection(t *testing.T) {
 		if o := exchange(on, false); !errors.Is(o.err, broken) && !errors.Is(o.bodyErr, broken) || o.again {
 			t.Errorf("%q: %v", answer, o)
 		}
-		// An error that comes with the last bytes does not discard them.
+		// If an error comes together with the last bytes, these bytes are still used.
 		for _, portion := range []int{0, 1} {
 			on = &said{Reader: iotest.DataErrReader(says(answer, portion))}
 			if got, want := exchange(on, false), exchange(says(answer, 0), false); got.String() != want.String() {
@@ -315,7 +315,7 @@ type deafWriter struct{ err error }
 
 func (d deafWriter) Write([]byte) (int, error) { return 0, d.err }
 
-// What an earlier exchange has left in a buffer is not read as an answer.
+// Bytes that an earlier exchange has left in a buffer are not read as an answer.
 func TestABufferThatWasUsedHasNoAnswer(t *testing.T) {
 	t.Parallel()
 	for _, left := range []string{"\n", "\r\n\r\n ", line("HTTP/1.1 200 OK")} {
@@ -329,7 +329,7 @@ func TestABufferThatWasUsedHasNoAnswer(t *testing.T) {
 	}
 }
 
-// After its end a body returns the same end, or the same error, to each read.
+// After its end, a body returns the same error for each further read.
 func TestTheEndOfABodyStays(t *testing.T) {
 	for answer, want := range map[string]error{
 		ok + "Content-Length: 2\r\n\r\nok": io.EOF, ok + "Content-Length: 3\r\n\r\nok": io.ErrUnexpectedEOF, ok + "\r\nok": io.EOF,
@@ -355,15 +355,14 @@ func TestTheEndOfABodyStays(t *testing.T) {
 	}
 }
 
-// Reads that are larger than the buffer bypass it: they return the same bytes and the same
-// end.
+// Reads that are larger than the buffer do not use it, but return the same bytes and the same end.
 func TestLargeReadsOfABody(t *testing.T) {
 	long := strings.Repeat("0123456789", 10*bufferSize/10)
 	for _, c := range []struct {
 		head string
 		want error
 	}{{"\r\n", io.EOF}, {fmt.Sprintf("Content-Length: %d\r\n\r\n", len(long)), io.EOF}, {fmt.Sprintf("Content-Length: %d\r\n\r\n", len(long)+1), io.ErrUnexpectedEOF}} {
-		for _, dataErr := range []bool{false, true} { // the end comes with the last bytes
+		for _, dataErr := range []bool{false, true} { // dataErr: the end comes together with the last bytes
 			var on io.Reader = strings.NewReader(ok + c.head + long)
 			if dataErr {
 				on = iotest.DataErrReader(on)
@@ -412,8 +411,8 @@ func TestABodyIsReadAsItComes(t *testing.T) {
 	}
 }
 
-// A line without a status, even an empty one, does not begin an answer: the client does not
-// wait for more.
+// A line without a status does not begin an answer, even if it is empty. The client does not wait
+// for more.
 func TestTooManyEmptyLinesAreNoAnswer(t *testing.T) {
 	more := errors.New("more is wanted")
 	if o := exchange(&said{Reader: io.MultiReader(strings.NewReader("\n\n\n\n\n"), iotest.ErrReader(more))}, false); o.what() != "protocol" {
@@ -421,7 +420,7 @@ func TestTooManyEmptyLinesAreNoAnswer(t *testing.T) {
 	}
 }
 
-// An error that has come with the content is returned with it.
+// If an error comes together with content, Read returns both.
 func TestAChunkWithoutASizeEndsTheReadBeforeIt(t *testing.T) {
 	c := New(says(ok+"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n\n", 0))
 	c.Send([]byte("x"))
@@ -436,14 +435,14 @@ func TestAChunkWithoutASizeEndsTheReadBeforeIt(t *testing.T) {
 	c.End()
 }
 
-// An answer that is not HTTP may still have a head, which ends at its empty line.
-func TestTheHeadOfWhatCannotBeReadEndsBeforeItsBody(t *testing.T) {
+// An answer that is not HTTP may still have a head. The head ends at its empty line.
+func TestTheHeadOfAnInvalidAnswerEndsBeforeItsBody(t *testing.T) {
 	if o := exchange(says("HTTP/x 429 X\r\nA: b\r\n\r\nC: d\r\n", 0), false); o.err == nil || o.head != "HTTP/x 429 X\r\nA: b\r\n\r\n" {
 		t.Errorf("%q: %v", o.head, o)
 	}
 }
 
-// A caller that keeps a field keeps little else in memory.
+// A field that the caller keeps does not keep the whole head in memory.
 func TestAFieldDoesNotHoldOnToALongHead(t *testing.T) {
 	long := ok + "Etag: \"1\"\r\nX: " + strings.Repeat("x", 200_000) + "\r\nContent-Length: 0\r\n\r\n"
 	var kept []string

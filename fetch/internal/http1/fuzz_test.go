@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// Any bytes, in any portions, are one answer or none.
+// Any bytes, in any portions, are either one answer or none.
 func FuzzExchange(f *testing.F) {
 	for i, a := range oddities {
 		if len(a.answer) < 10_000 {
@@ -22,7 +22,7 @@ func FuzzExchange(f *testing.F) {
 		whole := exchange(says(answer, 0), head)
 		parts := exchange(says(answer, max(1, portion)), head)
 		if !whole.again {
-			parts.again = false // bytes after the answer may not have arrived
+			parts.again = false // bytes after the answer may not have arrived yet
 		}
 		if whole.err != nil && strings.HasPrefix(whole.head, parts.head) {
 			parts.head = whole.head
@@ -47,7 +47,7 @@ func FuzzExchange(f *testing.F) {
 	})
 }
 
-// A head that net/http reads is read with the same result.
+// If net/http accepts a head, this package reads it with the same result.
 func FuzzHead(f *testing.F) {
 	for _, a := range oddities {
 		if head, _, _ := strings.Cut(a.answer, "\r\n\r\n"); len(head) < 10_000 {
@@ -67,19 +67,19 @@ func FuzzHead(f *testing.F) {
 			t.Fatalf("%q is not an answer; net/http reads %v: %v", answer, theirs, ours.err)
 		}
 		for _, name := range []string{"Connection", "Trailer", "Transfer-Encoding", "Content-Length"} {
-			delete(ours.header, name) // net/http has some of them elsewhere
+			delete(ours.header, name) // net/http keeps some of these fields elsewhere
 			delete(theirs.header, name)
 		}
 		for _, h := range []http.Header{ours.header, theirs.header} {
 			for name, values := range h {
 				if strings.HasSuffix(name, " ") {
-					return // it is not part of the head
+					return // net/http also reads bytes after the head
 				}
 				if !httpguts.ValidHeaderFieldName(name) {
 					delete(h, name)
 				}
 				for i, v := range values {
-					values[i] = strings.Join(strings.Fields(v), " ") // of folds
+					values[i] = strings.Join(strings.Fields(v), " ") // net/http joins folded lines in another way
 				}
 			}
 		}
@@ -96,7 +96,7 @@ func hiddenLine(head string) bool {
 	return err != nil && strings.Contains(err.Error(), "control character")
 }
 
-// Chunks that net/http reads are read with the same result.
+// If net/http accepts chunks, this package reads them with the same result.
 func FuzzChunks(f *testing.F) {
 	for _, a := range oddities {
 		if body, ok := strings.CutPrefix(a.answer, chunks("")); ok && len(body) < 10_000 {
@@ -115,7 +115,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// The end of a head is the same for any portions.
+// The end of a head does not depend on the portions in which it arrives.
 func FuzzHeadEnd(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", "HTTP/1.1 200 OK\nA: b\n\nbody", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",
@@ -140,7 +140,7 @@ func FuzzHeadEnd(f *testing.F) {
 	})
 }
 
-// AppendRequest appends one request or fails, for any arguments.
+// For any arguments, AppendRequest appends exactly one request, or fails.
 func FuzzAppendRequest(f *testing.F) {
 	f.Add("GET", "/", "a.example", "Accept", "text/html")
 	f.Add("HEAD", "http://a.example//x", "[::1]:80", "A", "b\r\nC: d")

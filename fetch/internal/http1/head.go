@@ -13,16 +13,16 @@ import (
 
 // A Response is an answer without its body.
 type Response struct {
-	Major, Minor int // of the version
-	Status       int // at least 100
+	Major, Minor int // version of HTTP
+	Status       int // status code, at least 100
 
 	// Header has the fields under their canonical names. The values have no white space around
-	// them, and a space in place of each control character (RFC 9110, section 5.5). Folded
-	// fields are joined to one line. These are not in Header: lines that are
-	// not valid fields, Transfer-Encoding, and a Content-Length that was ignored.
+	// them, and a space in place of each control character (RFC 9110, section 5.5). Folded fields
+	// are joined to one line. Header lacks lines that are not valid fields, Transfer-Encoding, and
+	// a Content-Length that was ignored.
 	Header http.Header
 
-	Length int64 // of the body in bytes; -1 if not known before its end
+	Length int64 // length of the body in bytes; -1 if it is not known before the end
 	Body   *Body
 
 	keep bool // the server keeps the connection open
@@ -31,8 +31,8 @@ type Response struct {
 
 // Receive reads the answer up to its body. bodiless says that the request was HEAD: the answer
 // then has no body, even if its header announces one (RFC 9110, section 9.3.2). Receive skips
-// interim answers, except those with status 101. No request asks for status 101, so it is the
-// last answer of the connection, without a body.
+// interim answers, except for an answer with status 101. No request asks for status 101. So this
+// answer has no body, and it is the last one of the connection.
 //
 // The error is ErrHeadSize, wraps ErrProtocol, or comes from the connection.
 func (c *Conn) Receive(bodiless bool) (*Response, error) {
@@ -46,7 +46,7 @@ func (c *Conn) Receive(bodiless bool) (*Response, error) {
 			return nil, err
 		}
 		spent += len(c.head)
-		major, minor, status, _ := parseStatus(firstLine(c.head)) // it is a status line, because readHead has checked it
+		major, minor, status, _ := parseStatus(firstLine(c.head)) // no error: readHead has checked the status line
 		if status/100 == 1 && status != http.StatusSwitchingProtocols {
 			continue
 		}
@@ -68,8 +68,8 @@ func (c *Conn) Receive(bodiless bool) (*Response, error) {
 // body is read or End is called.
 func (c *Conn) Head() []byte { return c.head }
 
-// readHead reads a head and nothing after it. The argument is the largest number of bytes that
-// the head may have.
+// readHead reads a head and nothing after it. The parameter most is the largest length of the head
+// in bytes.
 func (c *Conn) readHead(most int) error {
 	c.head = nil
 	if err := c.skipEmptyLines(); err != nil {
@@ -79,7 +79,7 @@ func (c *Conn) readHead(most int) error {
 		b := c.buffered()
 		c.head = b[:min(len(b), most)]
 		if !checked && bytes.IndexByte(b[from:], '\n') >= 0 {
-			// A server of another protocol may never send an empty line.
+			// Do not wait for an empty line: a server of another protocol may never send one.
 			if _, _, _, ok := parseStatus(firstLine(b)); !ok {
 				if end := HeadEnd(c.head, 0); end >= 0 {
 					c.head = b[:end]
@@ -102,7 +102,7 @@ func (c *Conn) readHead(most int) error {
 	}
 }
 
-// cutOff returns the error of a head whose reading ended early with err.
+// cutOff returns the error to report if reading a head ended early with err.
 func (c *Conn) cutOff(err error) error {
 	switch b := c.buffered(); {
 	case err != io.EOF:
@@ -191,8 +191,8 @@ func isDigit(b byte) bool { return '0' <= b && b <= '9' }
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
-// maxShared is the length in bytes of the longest head whose values are substrings of one
-// string. If a caller keeps one such value, the whole head stays in memory.
+// maxShared is the length in bytes of the longest head whose values all share the memory of one
+// string. A caller that keeps one such value keeps the whole head in memory.
 const maxShared = 4 << 10
 
 // parseFields parses the fields of a head after its first line. odd says that it skipped a
@@ -211,7 +211,7 @@ func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
 		if end-at == 1 || end-at == 2 && head[at] == '\r' {
 			break
 		}
-		for end < len(head) && isBlank(head[end]) { // folded: RFC 9112, section 5.2
+		for end < len(head) && isBlank(head[end]) { // the line continues (is folded): RFC 9112, section 5.2
 			end = lineEnd(head, end)
 		}
 		line := shared
@@ -228,7 +228,7 @@ func parseFields(head []byte) (_ http.Header, odd bool, _ error) {
 	return p.header, p.odd, nil
 }
 
-// lineEnd returns the offset after the line of b that begins at b[at], with its line end.
+// lineEnd returns the offset after the line that begins at b[at], including its line end.
 func lineEnd(b []byte, at int) int {
 	if i := bytes.IndexByte(b[at:], '\n'); i >= 0 {
 		return at + i + 1
@@ -241,7 +241,7 @@ func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 // fields collects the fields of a head line by line.
 type fields struct {
 	header http.Header
-	room   []string // memory for the values
+	room   []string // memory from which the slices of values are taken
 	odd    bool     // a line was not a field
 }
 
@@ -279,7 +279,7 @@ func (p *fields) add(line string) error {
 	return nil
 }
 
-// frames reports whether the field named name determines where the body ends.
+// frames reports whether the named field determines where the body ends.
 func frames(name string) bool {
 	return strings.EqualFold(name, "Content-Length") || strings.EqualFold(name, "Transfer-Encoding")
 }

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A Line is a connection that can be checked for data without waiting. TLS or HTTP runs over
-// it.
+// A Line is a connection that can be checked for data without waiting. TLS or HTTP uses it like
+// any other connection.
 type Line struct {
 	net.Conn
-	raw    syscall.RawConn // nil if the system cannot read without waiting
+	raw    syscall.RawConn // for reading without waiting; nil if the system cannot do that
 	inside bool            // Conn is a pipe of package net
 
-	looking bool // Read does not wait
+	looking bool // a check is under way, so Read must not wait
 	try     func(fd uintptr)
-	p       []byte // buffer that the function try fills; n and err are its results
+	p       []byte // p is the buffer that the function try fills; n and err are its results
 	n       int
 	err     error
 }
@@ -28,7 +28,7 @@ func NewLine(c net.Conn) *Line {
 	if at := c.LocalAddr(); at != nil {
 		l.inside = at.Network() == "pipe"
 	}
-	if tcp, ok := c.(*net.TCPConn); ok && canLook { // a *net.TCPConn itself: a connection that wraps it could buffer what it reads
+	if tcp, ok := c.(*net.TCPConn); ok && canLook { // only a *net.TCPConn itself, because a connection that wraps one may buffer data
 		if raw, err := tcp.SyscallConn(); err == nil {
 			l.raw, l.try = raw, l.readNow
 		}
@@ -53,11 +53,11 @@ func (l *Line) Read(p []byte) (int, error) {
 	return l.n, err
 }
 
-// soon is how long a check for data waits if the system cannot read without waiting.
+// soon is how long a check for data waits on a system that cannot read without waiting.
 const soon = 50 * time.Microsecond
 
-// readSoon reads the data that arrives within a very short time, the constant soon. It does not
-// read from a pipe, which never contains data, because a writer waits for a reader. Setting the
+// readSoon reads the data that arrives within the time soon. It does not read from a pipe of
+// package net: a pipe contains no data, because each writer waits for a reader. Setting the
 // deadline of a pipe fails if its other end is closed.
 func (l *Line) readSoon(p []byte) (n int, err error) {
 	if err := l.Conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
@@ -85,10 +85,9 @@ func (nothing) Error() string   { return "nothing has come" }
 func (nothing) Timeout() bool   { return true }
 func (nothing) Temporary() bool { return true }
 
-// Quiet reports whether a connection between two exchanges can be used for the next exchange.
-// This is so if the connection is open and the server has sent nothing since the last answer. l
-// is the connection below c, or below the TLS that c uses. Data for TLS alone, such as session
-// tickets, is accepted.
+// Quiet reports whether a kept connection can be used for the next exchange: it is open, and the
+// server has sent nothing since the last answer. The Line l is the connection below c, or below
+// the TLS that c uses. Data that only TLS uses, such as session tickets, is accepted.
 func (c *Conn) Quiet(l *Line) bool {
 	l.looking = true
 	n, err := c.on.Read(c.one[:])

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// pair returns a connection over loopback, and its other end.
+// pair returns the two ends of a connection over loopback.
 func pair(t *testing.T) (client, server net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func pair(t *testing.T) (client, server net.Conn) {
 	return client, server
 }
 
-// until waits until seen returns true: bytes of the other end need time to arrive.
+// until waits until seen returns true, because bytes from the other end need time to arrive.
 func until(seen func() bool) {
 	for !seen() {
 		runtime.Gosched()
@@ -55,7 +55,7 @@ func TestAnOpenConnectionIsQuiet(t *testing.T) {
 			t.Errorf("%s is read without waiting: %v", name, !direct)
 		}
 		c := New(l)
-		l.SetReadDeadline(time.Unix(1, 0)) // the deadline of an earlier exchange
+		l.SetReadDeadline(time.Unix(1, 0)) // a deadline that an earlier exchange has left
 		for range 3 {
 			if !c.Quiet(l) {
 				t.Fatalf("%s that is open is not quiet", name)
@@ -90,8 +90,8 @@ func TestWhatNobodyAskedForIsNotQuiet(t *testing.T) {
 	}
 }
 
-// A check distinguishes data, no data, the end and an error. After a check without data, TLS
-// continues to read.
+// A check distinguishes between data, no data, the end and an error. After a check without data,
+// TLS can continue to read.
 func TestALookSeesWhatIsThere(t *testing.T) {
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
 		"a socket": func(c net.Conn) net.Conn { return c }, "another connection": func(c net.Conn) net.Conn { return wrapped{c} },
@@ -131,7 +131,7 @@ func TestALookSeesWhatIsThere(t *testing.T) {
 	}
 }
 
-// refusing accepts some deadlines, and no more.
+// refusing is a connection that accepts a number of deadlines, and then refuses them.
 type refusing struct {
 	net.Conn
 	takes int
@@ -144,7 +144,7 @@ func (r *refusing) SetReadDeadline(t time.Time) error {
 	return r.Conn.SetReadDeadline(t)
 }
 
-// A line on which a deadline cannot be set, or not removed, is not used again.
+// If a deadline cannot be set or removed, the connection is not used again.
 func TestALineWithoutDeadlinesIsBroken(t *testing.T) {
 	for takes := range 2 {
 		client, _ := pair(t)
@@ -156,8 +156,7 @@ func TestALineWithoutDeadlinesIsBroken(t *testing.T) {
 	}
 }
 
-// A check of a pipe of package net takes no time, because in a bubble of testing/synctest it
-// would be virtual time.
+// A check of a pipe takes no time. In a bubble of testing/synctest it would take virtual time.
 func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 	client, server := net.Pipe()
 	l := NewLine(wrapped{client})
@@ -173,13 +172,12 @@ func TestAPipeIsQuietUntilItIsClosed(t *testing.T) {
 	client.Close()
 }
 
-// A write to a pipe waits for the read of an answer. A check does not take the bytes of the
-// write.
+// A write to a pipe waits until the answer is read. A check does not take the written bytes.
 func TestALookTakesNothingFromAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := net.Pipe()
 		defer client.Close()
-		go io.WriteString(server, "x") // ends with the read below
+		go io.WriteString(server, "x") // this goroutine ends with the read below
 		synctest.Wait()
 		l := NewLine(wrapped{client})
 		if !New(l).Quiet(l) {
@@ -205,8 +203,8 @@ func TestAConnectionMayHaveNoAddress(t *testing.T) {
 	}
 }
 
-// Session tickets come after the handshake at any time: they are not an answer, and neither
-// they nor the check break the connection.
+// Session tickets of TLS may arrive at any time after the handshake. They do not count as an
+// answer. Neither they nor the check break the connection.
 func TestSessionTicketsAreNoAnswer(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -224,12 +222,12 @@ func TestSessionTicketsAreNoAnswer(t *testing.T) {
 		over := tls.Client(l, &tls.Config{InsecureSkipVerify: true, MaxVersion: version})
 		far := tls.Server(server, config)
 		done := make(chan error, 1)
-		go func() { done <- far.Handshake() }() // ends with the handshake
+		go func() { done <- far.Handshake() }() // this goroutine ends with the handshake
 		if err := errors.Join(over.Handshake(), <-done); err != nil {
 			t.Fatal(err)
 		}
 		c := New(over)
-		// The tickets have arrived, or arrive during the check.
+		// The tickets have already arrived, or arrive during the check.
 		for range 20 {
 			if !c.Quiet(l) {
 				t.Fatalf("TLS %x: tickets are taken for an answer", version)

@@ -2,7 +2,7 @@
 
 package http1
 
-// canLook is false, because the data of a socket cannot be read here without waiting.
+// canLook is false on systems that cannot read from a socket without waiting.
 const canLook = false
 
 func (*Line) readNow(uintptr) {}

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// AppendRequest appends the head of a request without content (RFC 9112, sections 2.1 and 3) to
-// b. Host is first, then User-Agent, then the other fields in the order of their names. Nothing
-// is escaped, rewritten or left out. AppendRequest fails if an argument is not permitted in its
-// part of the head, such as a target with a blank.
+// AppendRequest appends the head of a request without content (RFC 9112, sections 2.1 and 3) to b.
+// The order of the fields is Host, User-Agent, and then the others by name. Nothing is escaped,
+// rewritten or left out. AppendRequest fails if an argument is not permitted in its part of the
+// head, such as a target with a blank.
 func AppendRequest(b []byte, method, target, host string, header http.Header) ([]byte, error) {
 	if !httpguts.ValidHeaderFieldName(method) {
 		return b, fmt.Errorf("the method %q is no token (RFC 9110, section 9.1)", method)

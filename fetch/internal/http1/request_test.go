@@ -81,7 +81,7 @@ func TestValuesAreCleaned(t *testing.T) {
 }
 
 func TestLengths(t *testing.T) {
-	for values, want := range map[string]int64{ // -1: no length, -2: an error
+	for values, want := range map[string]int64{ // the length; -1: none, -2: an error
 		"": -1, "5": 5, " 5 ": 5, "5|5": 5, "5, 5": 5, "0|5": -2, "0|0": 0, "5|6": -2, "x": -1, "x|x": -2, "5,": -2, "-1": -1, "+5": -1, "9|": -2, "9": 9, "10": 10, "a": -1, "9|9": 9, "10|10": 10, "a|a": -2,
 	} {
 		var all []string
@@ -102,7 +102,7 @@ func TestNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		text string
 		base int64
-		want int64 // -1: no length
+		want int64 // the length; -1: none
 	}{
 		{"", 10, -1}, {"0", 10, 0}, {"9", 10, 9}, {"a", 10, -1}, {"+1", 10, -1}, {"10", 10, 10}, {"0012", 10, 12},
 		{"9223372036854775807", 10, 1<<63 - 1}, {"9223372036854775808", 10, -1}, {"92233720368547758070", 10, -1},
@@ -115,7 +115,7 @@ func TestNumbers(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		line                 string
-		major, minor, status int // 0: it is no status line
+		major, minor, status int // all 0 if the line is no status line
 	}{
 		{"HTTP/1 200", 1, 0, 200}, {"http/1.1 100", 1, 1, 100}, {"HTTP/1.1 099", 0, 0, 0}, {"HTTP/1.0  999 ", 1, 0, 999}, {"HTTP/1.1 20", 0, 0, 0},
 		{"HTTP/0.9 200", 0, 9, 200}, {"HTTP/2.0 200", 1, 1, 200}, {"HTTP/1.9 200", 1, 9, 200}, {"HTTP/1.1 200Z", 1, 1, 200}, {"HTTP/1.1 200\tx", 1, 1, 200},
