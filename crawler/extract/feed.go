@@ -7,19 +7,19 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Feed parses a feed in UTF-8 that was fetched from u. A feed is RSS 0.9 to 2.0, Atom (RFC
-// 4287), or JSON Feed, which is recognised by its media type or by a brace at its beginning.
-// Feed applies xml:base. Queries are in UTF-8 even if the feed was not (RFC 3987, section 3.1).
+// Feed parses a feed in UTF-8 that was fetched from u. A feed is RSS 0.9 to 2.0, Atom (RFC 4287),
+// or JSON Feed. JSON Feed is recognised by its media type or by a brace at its beginning. Feed
+// applies xml:base. Queries are in UTF-8 even if the feed was not (RFC 3987, section 3.1).
 //
-// Items, their comments and sources, authors and other pages of the feed are links. Enclosures
-// are links, too, like recordings that a page links to, because showing a feed does not load
-// them. The pictures of a feed are found with HopEmbed if opts.Embeds is set. The HTML in items
-// is not read, because the pages of the items contain it, too. The addresses of the feed
-// itself, of hubs and for editing are left out, since they lead to no page.
+// The links are items, their comments and sources, authors, and other pages of the feed.
+// Enclosures, such as recordings, are links, too, because showing a feed does not load them.
+// Pictures have HopEmbed, and are found only if opts.Embeds is set. The HTML in items is not read,
+// because the pages of the items usually contain it, too. URLs of the feed itself, of hubs and for
+// editing are left out, because they lead to no page.
 //
-// The time of an item's change is its updated (RFC 4287), modified or date_modified. If it has
-// none of these, the time is its pubDate or date. Document.Every is the ttl of RSS 2.0, or is
-// computed from updatePeriod and updateFrequency (RDF Site Summary 1.0, module Syndication).
+// The time of an item's change is its updated (RFC 4287), modified or date_modified. If it has none
+// of these, the time is its pubDate or date. Document.Every is the ttl of RSS 2.0, or is computed
+// from updatePeriod and updateFrequency (RDF Site Summary 1.0, module Syndication).
 func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document {
 	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, dates: dates{changes: opts.Changes}, of: "feed", base: u}
 	f.c.doc.Feed = true
@@ -32,7 +32,7 @@ func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document 
 	return f.c.document()
 }
 
-// isJSON reports whether this is a media type of JSON Feed (version 1.1, "Discovery").
+// isJSON reports whether mediaType is one of JSON Feed (version 1.1, "Discovery").
 func isJSON(mediaType string) bool {
 	return mediaType == "application/feed+json" || mediaType == "application/json"
 }
@@ -40,14 +40,15 @@ func isJSON(mediaType string) bool {
 type feed struct {
 	c      collector
 	embeds bool
-	full   bool // no more links are accepted
+	full   bool // a limit is reached, and no more links are accepted
 	dates
-	of string // what the elements that are read belong to: "feed", "item" or "entry"
+	of string // the part of the feed that is being read: "feed", "item" or "entry"
 
-	x         *xmlScanner
-	within    string       // the element that is open and describes an image or a person; "" outside of both
-	collected string       // the element whose text is collected
-	base      frontier.URL // base for the references of the element that began last
+	x *xmlScanner
+	// Name of the open element if it describes an image or a person; otherwise "".
+	within    string
+	collected string       // name of the element whose text is being collected; otherwise ""
+	base      frontier.URL // base URL for the references of the element that began last
 }
 
 func (f *feed) xml(x *xmlScanner) {
@@ -76,7 +77,7 @@ func (f *feed) start(name string) {
 	case "author", "contributor":
 		f.within = name
 	case "image":
-		// RSS 1.0 has two elements named image. The image of iTunes podcasts has its URL in
+		// RSS 1.0 has two elements named image. The image element of iTunes podcasts has its URL in
 		// href.
 		if f.within = name; f.x.attr("href") != "" {
 			f.embed(f.x.attr("href"), name)
@@ -93,7 +94,7 @@ func (f *feed) start(name string) {
 		}
 	case "comments", "commentrss", "origlink", "new-feed-url", "logo", "icon":
 		f.collect(name)
-	case "url", "uri": // Atom 0.3 has url for persons, too
+	case "url", "uri": // Atom 0.3 uses url for persons, too
 		if f.within != "" {
 			f.collect(name)
 		}
@@ -123,8 +124,8 @@ func (f *feed) start(name string) {
 	}
 }
 
-// content adds the external content of an entry of Atom (RFC 4287, section 4.1.3.2), or a file
-// of Media RSS.
+// content adds the URL of an entry's content in another file (RFC 4287, section 4.1.3.2), or of a
+// file of Media RSS.
 func (f *feed) content() {
 	f.link(f.x.attr("src"), "content", "")
 	url := f.x.attr("url")
@@ -138,7 +139,7 @@ func (f *feed) content() {
 	}
 }
 
-// skip skips an element that may contain HTML.
+// skip skips the content of an element that may contain HTML.
 func (f *feed) skip() { f.x.skip("item", "entry", "channel", "feed", "rss", "rdf") }
 
 func (f *feed) end(name string) {
@@ -156,7 +157,7 @@ func (f *feed) collect(name string) {
 	f.x.collect()
 }
 
-// handleText handles the text of the element f.collected, which has ended.
+// handleText reads the text of the element f.collected, which has ended.
 func (f *feed) handleText() {
 	name := f.collected
 	if name == "" {
@@ -185,7 +186,7 @@ func (f *feed) handleText() {
 	case "link", "uri":
 		f.link(text, name, "")
 	default:
-		// The text may also be a number or a name.
+		// The text may also be a number or a name, so only a URL is a link.
 		if u, err := frontier.ParseURL(text); err == nil {
 			f.link(u.String(), name, "")
 		}
@@ -209,9 +210,9 @@ func (f *feed) add(r found) {
 	f.full = !f.c.addTo(f.base, r)
 }
 
-// leadsOn reports whether a link of Atom with this rel leads to a document. It knows the types
-// of link elements in HTML, and those of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4;
-// RFC 5005, sections 3 and 4).
+// leadsOn reports whether a link of Atom with this rel leads to a document. It knows the link types
+// of HTML and of feeds (RFC 4287, section 4.2.7.2; RFC 4685, section 4; RFC 5005, sections 3 and
+// 4).
 func leadsOn(rel string) bool {
 	rel = strings.ToLower(rel)
 	for _, registry := range []string{"http://www.iana.org/assignments/relation/", "http://www.iana.org/assignments/link-relations/"} {
