@@ -117,8 +117,9 @@ type Follow struct {
 	// it, because otherwise the page would be lost. If a resumed crawl has another Same, it applies
 	// only to URLs that are found from then on. So a page that was requested under the old rule may
 	// be requested once more.
-	// for example StripIndex, SortQuery, StripTracking, or several of them Together; nil: only URLs
-	// that differ in escapes are equivalent
+	//
+	// StripIndex, SortQuery and StripTracking are such functions, and Together combines several. If
+	// Same is nil, only URLs that differ in escapes are equivalent.
 	Same func(frontier.URL) frontier.URL
 
 	// CleanParam makes links equivalent that differ only in parameters which a Clean-param line of

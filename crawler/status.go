@@ -211,8 +211,9 @@ type StatusSites struct {
 	Asking *StatusSite `json:"asking,omitempty"`
 
 	// Each of the lists below has at most five sites, except LongestFirst.
-	// sites of the running visits, in the order in which the visits began; Seconds is the age of
-	// the visit
+
+	// Sites of the running visits, in the order in which the visits began; Seconds is the age of
+	// the visit.
 	AskingSites []StatusSite `json:"asking_sites,omitempty"`
 	// Sites counted in Waiting, sorted by descending time of the next request.
 	WaitingSites []StatusSite `json:"waiting_sites,omitempty"`

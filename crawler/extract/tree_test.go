@@ -69,7 +69,8 @@ func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title st
 	return links, d.Title
 }
 
-// These parts decide which elements are SVG and which are HTML. Each link in them gets a number.
+// foreignParts are parts of random documents that mix SVG, MathML and HTML. The %d in a link is
+// replaced by its number.
 var foreignParts = []string{
 	"<svg>", "<svg/>", "</svg>", "<SVG a=/>", "<math>", "<math/>", "</math>", "<foreignObject>", "<foreignobject/>", "</foreignobject>",
 	"<desc>", "</desc>", "<title>", "<title/>", "</title>", "<style>", "<style/>", "</style>", "<script>", "<script src=%d />", "</script>",
@@ -86,7 +87,8 @@ var foreignParts = []string{
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 
-// Tables close the elements that are open inside them, including SVG.
+// tableParts are parts of random documents with tables, because a table closes the elements that are
+// open inside it, including SVG.
 var tableParts = []string{
 	"<table>", "<table>", "</table>", "<tr>", "<td>", "<th>", "<tbody>", "</tbody>", "</tr>", "</td>", "<caption>", "</caption>", "<col>", "<colgroup>", "</colgroup>", "<thead>",
 	"<svg>", "<svg>", "<svg><g>", "</svg>", "<math>", "<mi>", "</mi>", "<foreignObject>", "</foreignObject>", "<title>", "</title>", "<style>", "</style>",
