@@ -66,7 +66,7 @@ func (r *recollection) bodyOf(v *store.Visit) frontier.Place {
 	case v.Answer == nil:
 	case !v.Repeats:
 		return v.Place
-	case r.visits != nil && r.capture != nil && !r.plain:
+	case r.visits != nil && r.capture != nil && !r.unconditional:
 		if of := v.Answer.Revisit; of.URL == r.capture.OfURL && of.Date.Equal(r.capture.OfDate) {
 			return r.visits.Body
 		}

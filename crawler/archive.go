@@ -57,7 +57,7 @@ func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, 
 		return nil
 	}
 	var v store.Visit
-	if !before.plain { // with plain the capture was unusable, so no record may refer to it
+	if !before.unconditional { // with plain the capture was unusable, so no record may refer to it
 		v.Before = before.capture
 	}
 	for _, x := range res.Exchanges {
@@ -69,15 +69,15 @@ func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, 
 			v.Answer = record
 		}
 		if p != nil && x == res.Page {
-			if record.PayloadDigest = p.payload; plain(x) {
+			if record.PayloadDigest = p.payload; isUncoded(x) {
 				record.PayloadDigest = p.digest()
 			}
 			if k := p.kept; k != nil {
 				record.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: k.OfURL, Date: k.OfDate, PayloadDigest: k.Digest}
 			}
 			record.Metadata = append(record.Metadata, p.usageFields(res.Snapshot)...)
-			record.Metadata = append(record.Metadata, p.names()...)
-			record.Metadata = append(record.Metadata, p.changes()...)
+			record.Metadata = append(record.Metadata, p.ownURLs()...)
+			record.Metadata = append(record.Metadata, p.changeFields()...)
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}
@@ -85,12 +85,12 @@ func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, 
 		v.Page = p.record(res.Snapshot, j.opts.writes(OutputBodies))
 	}
 	if p != nil && j.opts.writes(OutputLinks) {
-		v.Links = p.edges()
+		v.Links = p.linkRecords()
 	}
 	refused, err := db.PutVisit(&v)
 	res.Outcome.Fate.Answer, res.Outcome.Body = v.Place, before.bodyOf(&v)
 	if v.Unread != nil {
-		j.unread(before, v.Unread)
+		j.countUnread(before, v.Unread)
 	}
 	for _, r := range refused { // logged only, because one server's answer must not end the crawl
 		j.opts.Logger.Error("an answer cannot be archived", "error", r)
@@ -161,9 +161,9 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	return fields
 }
 
-// names returns metadata fields with the URLs that the page declares for itself: its canonical URL
+// ownURLs returns metadata fields with the URLs that the page declares for itself: its canonical URL
 // and its Open Graph URL.
-func (p *Page) names() []warc.Field {
+func (p *Page) ownURLs() []warc.Field {
 	var fields []warc.Field
 	for _, f := range [...]warc.Field{{Name: "canonical", Value: p.Canonical().String()}, {Name: "ogUrl", Value: p.OpenGraphURL().String()}} {
 		if f.Value != "" {
@@ -173,8 +173,8 @@ func (p *Page) names() []warc.Field {
 	return fields
 }
 
-// changes returns metadata fields that say how the page differs from its earlier version.
-func (p *Page) changes() []warc.Field {
+// changeFields returns metadata fields that say how the page differs from its earlier version.
+func (p *Page) changeFields() []warc.Field {
 	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
 	if p.texts {
 		fields = append(fields, warc.Field{Name: store.FieldTextDigest, Value: p.TextDigest()})
@@ -188,7 +188,7 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
 	r := &store.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,
 		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
-		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
+		Title: p.Title(), Location: p.Location.String(), Links: p.linkCount(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
 		Canonical: p.Canonical().String(), OpenGraph: p.OpenGraphURL().String(),
@@ -218,9 +218,9 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
 	return r
 }
 
-// navigation returns the number of links on the page to other documents. It does not count
+// linkCount returns the number of links on the page to other documents. It does not count
 // redirects, nor links to images, scripts and style sheets.
-func (p *Page) navigation() int {
+func (p *Page) linkCount() int {
 	n := 0
 	for i := range p.html.Links {
 		if p.html.Links[i].Hop == frontier.HopLink {
@@ -230,9 +230,9 @@ func (p *Page) navigation() int {
 	return n
 }
 
-// edges returns the lines of the page for the file links.jsonl: one line for each link, and one for
+// linkRecords returns the lines of the page for the file links.jsonl: one line for each link, and one for
 // the redirect if the answer is a redirect.
-func (p *Page) edges() []store.LinkRecord {
+func (p *Page) linkRecords() []store.LinkRecord {
 	edges := make([]store.LinkRecord, 0, len(p.html.Links)+1)
 	from := p.URL.String()
 	if p.redirect {

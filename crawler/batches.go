@@ -89,7 +89,7 @@ func (c *Crawler) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		itself := func(_ context.Context, p *Page) ([]*Page, error) { return []*Page{p}, nil }
 		t := newBatcher(c, 1, -1, itself)
-		t.keep = true
+		t.keepPages = true
 		t.loop(ctx, func(pages []*Page, err error) bool {
 			if err != nil {
 				return yield(nil, err)
@@ -105,13 +105,13 @@ type batcher[T any] struct {
 	crawler *Crawler
 	n       int
 	// How long the first row waits for its batch to fill up; negative: not at all.
-	wait  time.Duration
-	parse func(context.Context, *Page) ([]T, error)
-	keep  bool // keep the pages in memory, because the body of the loop uses them
+	wait      time.Duration
+	parse     func(context.Context, *Page) ([]T, error)
+	keepPages bool // keep the pages in memory, because the body of the loop uses them
 
 	// The goroutine of the loop alone uses these two fields.
-	left bool  // the body has left the loop, so yield must not be called again
-	err  error // errors of pages that could not be marked as fetched
+	loopLeft bool  // the body has left the loop, so yield must not be called again
+	err      error // errors of pages that could not be marked as fetched
 
 	// mu guards the fields below: visits put rows into them, and the loop takes the rows out. A
 	// wait for changed releases mu.
@@ -119,25 +119,25 @@ type batcher[T any] struct {
 	changed sync.Cond // signalled when rows has room again, or closed was set
 	// Wakes up the loop when rows were added, or when over or failed was set; its buffer holds one
 	// value.
-	news   chan struct{}
-	rows   []T
-	pages  []parsed // the pages that rows came from, in the same order
-	failed error    // the first error of parse; it ends the loop
-	over   bool     // the run has ended, and no visit will add rows
-	closed bool     // the loop takes no more rows
+	wake     chan struct{}
+	rows     []T
+	pages    []parsed // the pages that rows came from, in the same order
+	failed   error    // the first error of parse; it ends the loop
+	runEnded bool     // the run has ended, and no visit will add rows
+	closed   bool     // the loop takes no more rows
 }
 
 // A parsed is a page whose rows the loop has not all taken. When it has taken them, the page is
 // marked as fetched.
 type parsed struct {
-	page *Page // nil unless batcher.keep is set
-	turn *frontier.Turn
-	rows int       // number of its rows that the loop has not taken yet
-	came time.Time // when the page was parsed
+	page     *Page // nil unless batcher.keepPages is set
+	turn     *frontier.Turn
+	rows     int       // number of its rows that the loop has not taken yet
+	parsedAt time.Time // when the page was parsed
 }
 
 func newBatcher[T any](c *Crawler, n int, wait time.Duration, parse func(context.Context, *Page) ([]T, error)) *batcher[T] {
-	t := &batcher[T]{crawler: c, n: n, wait: wait, parse: parse, news: make(chan struct{}, 1)}
+	t := &batcher[T]{crawler: c, n: n, wait: wait, parse: parse, wake: make(chan struct{}, 1)}
 	t.changed.L = &t.mu
 	return t
 }
@@ -157,7 +157,7 @@ func (t *batcher[T]) Handle(ctx context.Context, p *Page) error {
 	}
 	if len(rows) > 0 && (err == nil || errors.Is(err, ErrStop)) {
 		p.held = func(turn *frontier.Turn) {
-			if !t.keep {
+			if !t.keepPages {
 				p = nil
 			}
 			t.put(parsed{p, turn, len(rows), time.Now()}, rows)
@@ -173,7 +173,7 @@ func (t *batcher[T]) fail(err error) {
 	if t.failed == nil {
 		t.failed = err
 	}
-	t.tell()
+	t.wakeLoop()
 }
 
 // put waits until there is room for rows, and adds the rows of the page p.
@@ -185,7 +185,7 @@ func (t *batcher[T]) put(p parsed, rows []T) {
 	}
 	t.rows = append(t.rows, rows...)
 	t.pages = append(t.pages, p)
-	t.tell()
+	t.wakeLoop()
 }
 
 // ended says that the run has ended with the error err, and that no visit is running. If err is not
@@ -193,19 +193,19 @@ func (t *batcher[T]) put(p parsed, rows []T) {
 func (t *batcher[T]) ended(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over = true; err != nil {
+	if t.runEnded = true; err != nil {
 		t.rows, t.pages = nil, nil
 	}
-	t.tell()
+	t.wakeLoop()
 	for !t.closed {
 		t.changed.Wait()
 	}
 }
 
-// tell wakes up the loop. The caller holds mu.
-func (t *batcher[T]) tell() {
+// wakeLoop wakes up the loop. The caller holds mu.
+func (t *batcher[T]) wakeLoop() {
 	select {
-	case t.news <- struct{}{}:
+	case t.wake <- struct{}{}:
 	default:
 	}
 }
@@ -223,20 +223,20 @@ type batch[T any] struct {
 func (t *batcher[T]) loop(ctx context.Context, yield func([]T, error) bool) {
 	err := t.crawler.checkRun(ctx, t)
 	if err == nil {
-		err = t.hand(ctx, func(rows []T) bool { return yield(rows, nil) })
+		err = t.runCrawl(ctx, func(rows []T) bool { return yield(rows, nil) })
 	}
 	switch {
 	case err == nil:
-	case t.left:
+	case t.loopLeft:
 		t.crawler.opts.Logger.Error("the crawl failed after the loop over it was left", "error", err)
 	default:
 		yield(nil, err)
 	}
 }
 
-// hand runs the crawl and calls body with each batch, until body returns false. It returns the
+// runCrawl runs the crawl and calls body with each batch, until body returns false. It returns the
 // error of the run.
-func (t *batcher[T]) hand(ctx context.Context, body func([]T) bool) (err error) {
+func (t *batcher[T]) runCrawl(ctx context.Context, body func([]T) bool) (err error) {
 	ran := make(chan error, 1)
 	// The goroutine of the run. hand does not return before this goroutine has ended.
 	go func() {
@@ -246,7 +246,7 @@ func (t *batcher[T]) hand(ctx context.Context, body func([]T) bool) (err error) 
 	}()
 	var b batch[T]
 	defer func() { // deferred, because body may panic
-		if t.left || t.err != nil {
+		if t.loopLeft || t.err != nil {
 			t.crawler.Stop()
 		}
 		t.close()
@@ -260,20 +260,20 @@ func (t *batcher[T]) hand(ctx context.Context, body func([]T) bool) (err error) 
 			t.err = distinct(t.err, b.failed)
 			break
 		}
-		t.left = true
-		if !t.give(b.rows, body) {
+		t.loopLeft = true
+		if !t.callBody(b.rows, body) {
 			break
 		}
-		t.left = false
-		t.take(b.pages)
+		t.loopLeft = false
+		t.finishPages(b.pages)
 	}
 	return nil
 }
 
-// give calls body with one batch, and tells the status of the crawl that the program is at work. It
-// returns the result of body.
-func (t *batcher[T]) give(rows []T, body func([]T) bool) (more bool) {
-	defer t.crawler.visits.notice(func() []any { return []any{"rows", len(rows)} })()
+// callBody calls body with one batch and returns its result. A warning is logged if body is busy for
+// very long.
+func (t *batcher[T]) callBody(rows []T, body func([]T) bool) (more bool) {
+	defer t.crawler.visits.warnIfSlow(func() []any { return []any{"rows", len(rows)} })()
 	return body(rows)
 }
 
@@ -296,14 +296,14 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 		if len(t.rows) > 0 {
 			idle = t.crawler.frontier.Idle()
 			if t.wait < frontier.Forever {
-				rest = time.Until(t.pages[0].came.Add(t.wait))
+				rest = time.Until(t.pages[0].parsedAt.Add(t.wait))
 			}
 		}
-		enough := len(t.rows) >= t.n || len(t.rows) > 0 && (late || t.over || rest <= 0)
-		done := ctx.Err() != nil || t.failed != nil || t.over && len(t.rows) == 0
+		enough := len(t.rows) >= t.n || len(t.rows) > 0 && (late || t.runEnded || rest <= 0)
+		done := ctx.Err() != nil || t.failed != nil || t.runEnded && len(t.rows) == 0
 		b.failed = t.failed
 		if enough && !done {
-			b.rows, b.pages = t.cut()
+			b.rows, b.pages = t.nextRows()
 		}
 		t.mu.Unlock()
 		if enough || done {
@@ -311,7 +311,7 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 		}
 		timer := time.NewTimer(rest)
 		select {
-		case <-t.news:
+		case <-t.wake:
 		case <-timer.C:
 		case <-idle:
 			resting = true
@@ -325,9 +325,9 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 	}
 }
 
-// cut removes the next batch from the collected rows. pages are the pages whose last row is in this
+// nextRows removes the next batch from the collected rows. pages are the pages whose last row is in this
 // batch. The caller holds mu.
-func (t *batcher[T]) cut() (rows []T, pages []parsed) {
+func (t *batcher[T]) nextRows() (rows []T, pages []parsed) {
 	n := min(t.n, len(t.rows))
 	rows = slices.Clone(t.rows[:n])
 	t.rows = slices.Delete(t.rows, 0, n)
@@ -345,14 +345,14 @@ func (t *batcher[T]) cut() (rows []T, pages []parsed) {
 	return rows, pages
 }
 
-// take queues the URLs that the program followed on the pages, and marks the pages as fetched. The
+// finishPages queues the URLs that the program followed on the pages, and marks the pages as fetched. The
 // loop has taken all their rows.
-func (t *batcher[T]) take(pages []parsed) {
+func (t *batcher[T]) finishPages(pages []parsed) {
 	for _, p := range pages {
 		var links []frontier.Entry
 		var err error
 		if p.page != nil {
-			links, err = t.crawler.visits.late(p.page)
+			links, err = t.crawler.visits.lateEntries(p.page)
 		}
 		if err == nil {
 			err = p.turn.Done(links...)

@@ -24,10 +24,10 @@ type Crawler struct {
 	started  chan struct{}
 	visits   *job
 	frontier *frontier.Frontier
-	db       *store.DB // nil without Options.Dir
-	rescans  *asked    // the stored options of this run if it has a rescan; otherwise nil
-	revisits bool      // the queue may have entries that wait to be fetched again
-	run      time.Time // the start of this run, which identifies its stored status
+	db       *store.DB  // nil without Options.Dir
+	rescans  *storedRun // the stored options of this run if it has a rescan; otherwise nil
+	revisits bool       // the queue may have entries that wait to be fetched again
+	run      time.Time  // the start of this run, which identifies its stored status
 
 	// gate is read-locked while seeds are added, so that the directory is not closed meanwhile. It
 	// is locked before mu.
@@ -35,17 +35,17 @@ type Crawler struct {
 
 	// mu guards the fields below: the state and the limits of the run, which any goroutine may use.
 	// A goroutine that holds mu takes no other locks than those of the frontier.
-	mu    sync.Mutex
-	queue queue // the frontier's backlog; nil when it is closed
-	ran   bool
-	early []frontier.Entry // entries that Add got before seeded was set; begin queues them
+	mu         sync.Mutex
+	queue      queue // the frontier's backlog; nil when it is closed
+	ran        bool
+	earlySeeds []frontier.Entry // entries that Add got before seeded was set; begin queues them
 	// Keys of the seeds of Options and of Add; nil before the first Add, and after seeded was set.
-	known map[string]bool
+	seedKeys map[string]bool
 	// The seeds are queued: Add may add entries to the frontier, and the frontier may be stopped.
-	seeded bool
-	stop   bool      // the run stops, or has stopped
-	end    End       // the first reason why the run ended; "" while it runs
-	over   time.Time // when the workers ended
+	seeded  bool
+	stop    bool      // the run stops, or has stopped
+	end     End       // the first reason why the run ended; "" while it runs
+	endedAt time.Time // when the workers ended
 	allowed
 	ordered
 	unlisted unlisted

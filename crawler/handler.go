@@ -78,8 +78,8 @@ func tried(field string, f func()) error {
 	return nil
 }
 
-// call passes p to h, unless h is nil. If h panics, call returns a *PanicError.
-func call(ctx context.Context, h Handler, p *Page) (err error) {
+// callHandler passes p to h, unless h is nil. If h panics, callHandler returns a *PanicError.
+func callHandler(ctx context.Context, h Handler, p *Page) (err error) {
 	if h == nil {
 		return nil
 	}
@@ -132,31 +132,31 @@ func (e *tagError) Error() string {
 	return fmt.Sprintf(`crawler: the tags have no handler for the tag %q, and none for "" that would take its pages`, e.Tag)
 }
 
-// A contained wraps the slog.Handler of the program and recovers from its panics. A panic then
+// A safeLogHandler wraps the slog.Handler of the program and recovers from its panics. A panic then
 // loses one line of the log and does not end the process. The program cannot recover from it,
 // because the crawl logs from its own goroutines.
-type contained struct{ to slog.Handler }
+type safeLogHandler struct{ to slog.Handler }
 
-func (c contained) Enabled(ctx context.Context, l slog.Level) (yes bool) {
+func (c safeLogHandler) Enabled(ctx context.Context, l slog.Level) (yes bool) {
 	_ = safely("Logger", func() { yes = c.to.Enabled(ctx, l) })
 	return yes
 }
 
-func (c contained) Handle(ctx context.Context, r slog.Record) (err error) {
+func (c safeLogHandler) Handle(ctx context.Context, r slog.Record) (err error) {
 	if panicked := safely("Logger", func() { err = c.to.Handle(ctx, r) }); panicked != nil {
 		return panicked
 	}
 	return err
 }
 
-func (c contained) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (c safeLogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	to := c.to
 	_ = safely("Logger", func() { to = c.to.WithAttrs(attrs) })
-	return contained{to}
+	return safeLogHandler{to}
 }
 
-func (c contained) WithGroup(name string) slog.Handler {
+func (c safeLogHandler) WithGroup(name string) slog.Handler {
 	to := c.to
 	_ = safely("Logger", func() { to = c.to.WithGroup(name) })
-	return contained{to}
+	return safeLogHandler{to}
 }

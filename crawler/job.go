@@ -29,18 +29,18 @@ import (
 type job struct {
 	// newJob sets these fields; afterwards they are constant.
 	opts       Options    // validated
-	listed     bool       // only the seeds are in scope
+	seedsOnly  bool       // only the seeds are in scope
 	bySite     bool       // the decision to queue a link depends only on the link's site
 	onSkip     func(Skip) // j.skipLink, made once to save allocations
 	handler    Handler    // may be nil
 	programmed bool       // a function of the program gets the pages, and may keep them
 	// The digest of each page's body is in its frontier.Fate, for hooks and for comparison.
-	digests bool
-	sumSeed uint64 // random seed for the hashes of bodySum and sitemapSum
-	deps    jobDeps
-	sites   *sites
-	admits  admission
-	memory  *remembered // looks up the stored data of pages that were fetched before
+	digests   bool
+	sumSeed   uint64 // random seed for the hashes of bodySum and sitemapSum
+	deps      jobDeps
+	sites     *sites
+	admits    admission
+	pastPages *pastPages // looks up the stored data of pages that were fetched before
 	// Two visits of one site must not use it at the same time; they never do, because each visit
 	// needs the turn of its site, the right to make one request.
 	fetcher *fetch.Fetcher
@@ -55,7 +55,7 @@ type job struct {
 	sitemaps    sitemapTally // the figures of the sitemaps that were read
 	// The panic of Options.MaxBody, which ends the crawl; nil if it did not panic.
 	panicked  atomic.Pointer[error]
-	tags      givenTags    // the tags that handlers gave to links
+	tags      handlerTags  // the tags that handlers gave to links
 	unreadUse atomic.Int64 // number of tdmrep.json files and licenses that could not be read
 	slots     slots        // the worker slots of the running visits
 }
@@ -84,7 +84,7 @@ type jobDeps struct {
 // newJob returns a job for the options o, which prepare has completed and checked.
 func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 	j := &job{
-		opts: o, listed: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,
+		opts: o, seedsOnly: isList(o.Scope), bySite: o.bySite(), handler: h, programmed: h != nil || o.programmed(), digests: true, sumSeed: rand.Uint64(), deps: deps,
 		slots: slots{most: o.Concurrency}, listSlots: make(listSlots, maxLists), counts: counts{recent: recent{began: time.Now()}},
 	}
 	j.sites, j.onSkip = &sites{opts: &j.opts}, j.skipLink
@@ -114,7 +114,7 @@ func newJob(o Options, h Handler, deps jobDeps) (*job, error) {
 		wire.Site = j.siteWire
 	}
 	var err error
-	if j.memory, err = j.opts.remember(); err != nil {
+	if j.pastPages, err = j.opts.openPastPages(); err != nil {
 		return nil, err
 	}
 	if j.fetcher, err = fetch.New(wire); err != nil {
@@ -225,10 +225,10 @@ func (j *job) logSite(site frontier.Site, a *siteAnswer) error {
 	return errors.Join(err, db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes}))
 }
 
-// givenTags holds the tags that handlers have given to links. It is needed for an entry that was
+// handlerTags holds the tags that handlers have given to links. It is needed for an entry that was
 // queued before its URL got a tag, for example because a sitemap named the URL. Such an entry gets
 // its tag when it is visited.
-type givenTags struct {
+type handlerTags struct {
 	db func(frontier.Site) *store.DB // the storage for the tags of a site; nil: they are kept in byKey
 
 	mu    sync.Mutex
@@ -236,7 +236,7 @@ type givenTags struct {
 }
 
 // put stores the tag of each entry.
-func (g *givenTags) put(entries []frontier.Entry) error {
+func (g *handlerTags) put(entries []frontier.Entry) error {
 	for i := range entries {
 		e := &entries[i]
 		if g.db != nil {
@@ -254,7 +254,7 @@ func (g *givenTags) put(entries []frontier.Entry) error {
 
 // retag sets the tag of e to the tag that a handler has given to its URL. It is called before the
 // visit of e. db is the storage of its site, or nil. A seed keeps its tag.
-func (g *givenTags) retag(db *store.DB, e *frontier.Entry) error {
+func (g *handlerTags) retag(db *store.DB, e *frontier.Entry) error {
 	switch {
 	case e.Hops == "":
 		return nil
@@ -308,8 +308,8 @@ const maxLists = 2
 // listSlots is a semaphore that limits how many sitemaps are read at once.
 type listSlots chan struct{}
 
-// enter waits for a free slot and takes it. leave releases the slot. If ctx ends first, enter
-// returns the cause.
+// enter waits for a free slot and takes it. The function leave releases the slot. If ctx ends first,
+// enter returns its cause as the error.
 func (l listSlots) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l <- struct{}{}:
@@ -342,9 +342,9 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 	return true
 }
 
-// A remembered looks up pages that were fetched before: in the previous crawl, or, with
+// pastPages looks up pages that were fetched before: in the previous crawl, or, with
 // Options.Revisit, in this crawl.
-type remembered struct {
+type pastPages struct {
 	past *store.Past // the previous crawl; nil if there is none
 
 	// comparing limits the number of archived bodies that are in memory for comparison. These
@@ -359,10 +359,10 @@ type remembered struct {
 	plain map[string]bool
 }
 
-// remember returns a new remembered for the crawl. If Options.Previous is set, it opens that crawl.
-// It fails if that crawl cannot be opened.
-func (o *Options) remember() (*remembered, error) {
-	m := &remembered{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
+// openPastPages returns a new pastPages for the crawl. If Options.Previous is set, it opens that
+// crawl, and fails if that cannot be opened.
+func (o *Options) openPastPages() (*pastPages, error) {
+	m := &pastPages{comparing: make(chan struct{}, maxComparing), plain: map[string]bool{}}
 	if o.Previous == "" {
 		return m, nil
 	}

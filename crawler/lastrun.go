@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// asked holds the options of a run. They are stored with the crawl so that the next run can report
+// storedRun holds the options of a run. They are stored with the crawl so that the next run can report
 // changed options.
-type asked struct {
+type storedRun struct {
 	Identity Identity
 	Settings map[string]string
 	Began    time.Time // start of the run
@@ -27,7 +27,7 @@ type asked struct {
 
 // changes returns the settings whose values in o differ from those of the last run. A setting that
 // the last run did not know yet is compared with its default.
-func (a asked) changes(o *Options) (all []Change) {
+func (a storedRun) changes(o *Options) (all []Change) {
 	usual := new(Options).Settings()
 	for i, s := range o.Settings() {
 		if s.Resume == setting.ThisRun {
@@ -56,11 +56,11 @@ func readStored(from store.Values) (o Options, whole, ok bool, err error) {
 	return o, len(kept.Restore(o.Settings(), texts)) == 0, true, nil
 }
 
-// lastAsked reads the options of the last run into last. The error is a *storage.NotBegunError if
+// readStoredRun reads the options of the last run into last. The error is a *storage.NotBegunError if
 // none are stored. A run stores its options before its first request, so no run has made a request
 // then.
-func lastAsked(r *store.Reader, last *asked) error {
-	known, err := r.Get(keyAsked, last)
+func readStoredRun(r *store.Reader, last *storedRun) error {
+	known, err := r.Get(keyStoredRun, last)
 	if err == nil && !known {
 		err = &store.NotBegunError{Dir: r.Dir()}
 	}
@@ -69,8 +69,8 @@ func lastAsked(r *store.Reader, last *asked) error {
 
 // Keys of the values that a crawl stores about itself.
 const (
-	keyRoot  = kept.KeyRoot  // prefix of URLs at which redirects of a seed ended
-	keyAsked = kept.KeyAsked // the options of the last run
+	keyRoot      = kept.KeyRoot  // prefix of URLs at which redirects of a seed ended
+	keyStoredRun = kept.KeyAsked // the options of the last run
 )
 
 // keyStatus is the key of the keptStatus of a run.

@@ -102,7 +102,7 @@ func (c *Crawler) unfinished() []frontier.SiteStatus {
 // returns the reason why they were not fetched.
 func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	c.mu.Lock()
-	end, now, patience := c.end, c.over, c.limits.patience()
+	end, now, patience := c.end, c.endedAt, c.limits.patience()
 	c.mu.Unlock()
 	if now.IsZero() {
 		now = time.Now()

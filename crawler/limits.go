@@ -74,8 +74,8 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// as copies the limits to the fields of o. It leaves o.Concurrency unchanged if l.Concurrency is 0.
-func (l *Limits) as(o *Options) {
+// copyTo copies the limits to the fields of o. It leaves o.Concurrency unchanged if l.Concurrency is 0.
+func (l *Limits) copyTo(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {
 		o.Concurrency = l.Concurrency
@@ -86,7 +86,7 @@ func (l *Limits) as(o *Options) {
 // ignores unknown names.
 func (l *Limits) set(name, text string) error {
 	var o Options
-	l.as(&o)
+	l.copyTo(&o)
 	for _, s := range o.Settings() {
 		if s.Name == name {
 			if err := s.Set(text); err != nil {
@@ -118,7 +118,7 @@ type allowed struct {
 	began  time.Time   // start of the run; zero before Run
 	timer  *time.Timer // calls timeUp; nil before Run
 	// Cancels the running requests timeGrace after the time is up; nil until the time is up.
-	breakOff *time.Timer
+	cancelTimer *time.Timer
 }
 
 // arm sets the timer of the run to the remaining time. It does nothing before Run.

@@ -57,14 +57,14 @@ type sorting struct {
 	onSkip func(Skip)
 	from   admit.Finder
 	// tags of the URLs that the handler follows, by the keys of these URLs after Rewrite
-	tags map[string]string
-	own  string // the key of the page, as returned by ownKey
+	tags    map[string]string
+	pageKey string // the key of the page, as returned by ownKey
 
 	// The entry of the last link; while the kind of link (frontier.Hop) stays the same, the next
 	// links only replace its URL and tag.
-	found frontier.Entry
-	by    frontier.Hop
-	last  verdict
+	entry       frontier.Entry
+	hop         frontier.Hop
+	lastVerdict verdict
 }
 
 // A verdict is the decision whether to queue the last link of a page. It is kept because the next
@@ -76,7 +76,7 @@ type verdict struct {
 }
 
 func (j *job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
-	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: admit.NewFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
+	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: admit.NewFinder(p.URL, time.Now()), tags: p.tags, pageKey: j.opts.ownKey(p)}
 	if j.opts.Rewrite == nil || len(p.tags) == 0 {
 		return s
 	}
@@ -109,8 +109,8 @@ func (s *sorting) follows(l *extract.Link) bool {
 	case !s.job.follows(s.page):
 		return false
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
-		known := len(s.marked)
-		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // report each URL only once for a page, as add does
+		known := len(s.noFollow)
+		if s.noFollow[l.URL.Key()] = struct{}{}; len(s.noFollow) > known { // report each URL only once for a page, as add does
 			s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Code: frontier.NoFollow, Detail: l.Where})
 		}
 		return false
@@ -129,15 +129,15 @@ func (s *sorting) add(l *extract.Link) {
 	key := u.Key()
 	known := len(s.seen)
 	if s.seen[key] = struct{}{}; len(s.seen) == known {
-		if _, led := s.leads[key]; !led || l.Hop != frontier.HopEmbed {
+		if _, led := s.refused[key]; !led || l.Hop != frontier.HopEmbed {
 			return
 		}
-		delete(s.leads, key)
+		delete(s.refused, key)
 	}
-	if l.Hop != s.by {
-		s.found, s.by = s.page.Entry.Found(u, l.Hop), l.Hop
+	if l.Hop != s.hop {
+		s.entry, s.hop = s.page.Entry.Found(u, l.Hop), l.Hop
 	}
-	e := &s.found
+	e := &s.entry
 	e.URL, e.Tag = u, s.page.Entry.Tag
 	tag, tagged := s.tags[key]
 	if tagged {
@@ -145,12 +145,12 @@ func (s *sorting) add(l *extract.Link) {
 	}
 	if reason := s.unwanted(e); reason != frontier.Undecided {
 		if j.opts.Requisites && l.Hop == frontier.HopLink {
-			s.leads[key] = struct{}{}
+			s.refused[key] = struct{}{}
 		}
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.Trap, Detail: why})
-	} else if !j.opts.takes(s.page, l, e) {
+	} else if !j.opts.wantsLink(s.page, l, e) {
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.RefusedByProgram, Detail: "Links"})
 	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
@@ -167,10 +167,10 @@ func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	if !s.job.bySite {
 		return s.job.admits.unwanted(e)
 	}
-	if site := e.URL.Site(); s.last.site != site || s.last.by != s.by {
-		s.last = verdict{site, s.by, s.job.admits.unwanted(e)}
+	if site := e.URL.Site(); s.lastVerdict.site != site || s.lastVerdict.by != s.hop {
+		s.lastVerdict = verdict{site, s.hop, s.job.admits.unwanted(e)}
 	}
-	return s.last.reason
+	return s.lastVerdict.reason
 }
 
 // maxBelow is the maximum number of pages with the same body that may be in directories below the
@@ -287,10 +287,10 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 		clean = nil // the robots.txt of another site is not known here
 	}
 	e.Same, e.Apart = o.same(e.URL, clean), false
-	if s.by != frontier.HopRedirect {
-		return s.own == "" || e.Key() != s.own
+	if s.hop != frontier.HopRedirect {
+		return s.pageKey == "" || e.Key() != s.pageKey
 	}
-	if key := e.Key(); key == p.Entry.Key() || key == s.own {
+	if key := e.Key(); key == p.Entry.Key() || key == s.pageKey {
 		e.Same, e.Apart = frontier.URL{}, true
 		return p.Entry.Redirects() == 0 || e.URL.String() != p.Entry.Via
 	}

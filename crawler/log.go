@@ -195,9 +195,9 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 // notes builds the annotations of a line of crawl.log, each of the form key:value. All annotations
 // of one line share a buffer. Every request has a line, so this saves many allocations.
 type notes struct {
-	b    []byte
-	ends []int
-	said []string
+	b     []byte
+	ends  []int
+	texts []string
 }
 
 // reset removes all annotations.
@@ -221,13 +221,13 @@ func (n *notes) seconds(key string, d time.Duration) {
 
 // list returns the annotations. The slice is valid until the next call of reset or list.
 func (n *notes) list() []string {
-	n.said = n.said[:0]
+	n.texts = n.texts[:0]
 	all, start := string(n.b), 0
 	for _, end := range n.ends {
-		n.said = append(n.said, all[start:end])
+		n.texts = append(n.texts, all[start:end])
 		start = end
 	}
-	return n.said
+	return n.texts
 }
 
 func micro(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }

@@ -301,16 +301,16 @@ func (o *Options) policy() robots.Policy {
 
 // NoShared in Options.Shared keeps the clocks of a crawl separate from those of all other crawls.
 // Use it only in tests, because two crawls of one site then send twice as many requests to it.
-var NoShared frontier.Shared = apart{}
+var NoShared frontier.Shared = noShared{}
 
-// apart is the type of NoShared: it never makes a crawl wait for another crawl.
-type apart struct{}
+// noShared is the type of NoShared: it never makes a crawl wait for another crawl.
+type noShared struct{}
 
-func (apart) Reserve(string, time.Time, time.Time) (taken frontier.Taken, ok bool) {
+func (noShared) Reserve(string, time.Time, time.Time) (taken frontier.Taken, ok bool) {
 	return taken, true
 }
-func (apart) Renew(string, time.Time)   {}
-func (apart) Release(string, time.Time) {}
+func (noShared) Renew(string, time.Time)   {}
+func (noShared) Release(string, time.Time) {}
 
 // clocks returns the clocks that the crawl shares with other crawls.
 func (o *Options) clocks() frontier.Shared { return shared.Of(o.Shared, o.Network) }

@@ -17,8 +17,8 @@ type Order struct {
 	Time time.Time `json:"time"`
 	Do   string    `json:"do"`           // pause, resume, slow, exclude, add, limit or lift
 	Of   string    `json:"of,omitempty"` // the site or host to which it applies; empty: all sites
-	// For slow the pause, for add the seeds, for limit the old and new limits, for lift the revoked
-	// order.
+	// What the order changes, depending on Do: the pause for slow, the seeds for add, the old and
+	// new limits for limit, and the revoked order for lift. Empty for the others.
 	What   string `json:"what,omitempty"`
 	Reason string `json:"reason,omitempty"` // the reason that the caller gave
 }
@@ -59,7 +59,7 @@ type ordered struct {
 	orders []Order // orders of this run, oldest first
 	// Orders of this run that were given before the frontier was open; they are carried out when it
 	// is.
-	unheard []Order
+	pending []Order
 	kept    []Order // orders of earlier runs that still apply; only open sets it
 }
 
@@ -98,8 +98,8 @@ func readOrders(dir string, v store.Values) (all []Order, err error) {
 	return all, nil
 }
 
-// shown returns s for use in an error message: at most its first 200 bytes.
-func shown(s string) string {
+// shorten returns s for use in an error message: at most its first 200 bytes.
+func shorten(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "..."
 	}
@@ -132,9 +132,10 @@ type told struct {
 	Roots  []string          `json:",omitempty"` // URLs to add to the scope
 }
 
-// unlisted counts changes of limits by this node that the list of all nodes' orders does not
-// contain yet, by the name of the limit. While the count of a limit is not 0, orders of other nodes
-// about this limit are ignored, because they are older. Crawler.mu guards it.
+// unlisted counts the changes of limits that this node has sent to the list of orders of all nodes,
+// and that have not come back from the list yet. The key is the name of the limit. While such a
+// change is missing in the list, orders of other nodes about the same limit are older, and are
+// ignored. Crawler.mu guards changes.
 type unlisted struct{ changes map[string]int }
 
 // add counts one change by this node for each name. The caller holds mu.
@@ -147,9 +148,9 @@ func (u *unlisted) add(names map[string]string) {
 // pauses reports whether o is a pause or resume order. o may be nil.
 func (o *Order) pauses() bool { return o != nil && (o.Do == OrderPause || o.Do == OrderResume) }
 
-// whom parses the site or the host name to which an order applies, and returns it in the form that
+// parseTarget parses the site or the host name to which an order applies, and returns it in the form that
 // the frontier uses. The error is an *OptionError if of is neither.
-func whom(of string) (string, error) {
+func parseTarget(of string) (string, error) {
 	if of == "" {
 		return "", nil
 	}
@@ -160,9 +161,9 @@ func whom(of string) (string, error) {
 	u, err := frontier.ParseURL(raw)
 	switch {
 	case err != nil:
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shown(of), err), Err: err}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shorten(of), err), Err: err}
 	case u.String() != string(u.Site())+"/":
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shown(of), u.Site())}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shorten(of), u.Site())}
 	case isSite:
 		return string(u.Site()), nil
 	case u.Site().Host() != strings.Trim(u.Site().Authority(), "[]"):

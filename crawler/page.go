@@ -152,8 +152,8 @@ func typeOf(h http.Header, body []byte) string {
 	return said
 }
 
-// plain reports whether the body of x was sent without a content coding such as gzip.
-func plain(x *fetch.Exchange) bool {
+// isUncoded reports whether the body of x was sent without a content coding such as gzip.
+func isUncoded(x *fetch.Exchange) bool {
 	return len(x.Body) > 0 && len(x.Wire) > 0 && &x.Wire[0] == &x.Body[0]
 }
 

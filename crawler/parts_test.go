@@ -28,11 +28,11 @@ var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/be
 // A setting that the last run did not know is compared with its default.
 func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
 	o := Options{Pace: Pace{Delay: 3 * time.Second}, Keep: Keep{Rescan: true}}
-	told := fmt.Sprint(asked{}.changes(&o))
+	told := fmt.Sprint(storedRun{}.changes(&o))
 	if told != "[delay: 1s -> 3s]" {
 		t.Error(told)
 	}
-	if all := (asked{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != setting.Wider || all[0].Effect != setting.SortsURLs {
+	if all := (storedRun{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != setting.Wider || all[0].Effect != setting.SortsURLs {
 		t.Errorf("%+v", all)
 	}
 }
@@ -225,7 +225,7 @@ func TestSlotsAreTakenInTurn(t *testing.T) {
 		}
 		oldest("")
 		a := take("a", 0)
-		d.leave(a)
+		d.release(a)
 		oldest("")
 		b := take("b", 1)
 		oldest("b")
@@ -241,12 +241,12 @@ func TestSlotsAreTakenInTurn(t *testing.T) {
 				t.Errorf("the %d oldest are %q, want %s", n, got, want)
 			}
 		}
-		d.leave(b)
+		d.release(b)
 		oldest("c")
-		d.leave(a)
-		d.leave(third)
+		d.release(a)
+		d.release(third)
 		for i, want := range []int{1, 0, 2, 1, 0, 2} {
-			d.leave(take(frontier.Site(fmt.Sprint(i)), want))
+			d.release(take(frontier.Site(fmt.Sprint(i)), want))
 		}
 		oldest("")
 	})

@@ -18,23 +18,23 @@ import (
 // A recollection holds the records of earlier visits of a URL, in this crawl or in the previous
 // crawl. The zero value means that nothing was looked up.
 type recollection struct {
-	asked bool // the URL was looked up
+	lookedUp bool // the URL was looked up
 	// The earlier visits in this crawl; nil if it has not fetched the URL before.
 	visits *frontier.Visits
 	// Directory of the crawl that capture belongs to; empty if that crawl has no directory.
 	dir string
 	// The archived answer of this crawl, or, if visits is nil, of the previous crawl; nil if it
 	// does not exist or cannot be read.
-	capture *store.Capture
-	err     error // the error of reading capture
-	plain   bool  // request the page without a condition
+	capture       *store.Capture
+	err           error // the error of reading capture
+	unconditional bool  // request the page without a condition
 }
 
 // recall looks up the records of earlier visits of the URL of e. It looks in this crawl if the
 // crawl has fetched the URL before, and otherwise in the previous crawl. For a HEAD request, and
 // over FTP, it looks up no archived answer.
 func (j *job) recall(db *store.DB, e frontier.Entry) (r recollection) {
-	m := j.memory
+	m := j.pastPages
 	archived := !e.Head && e.URL.Scheme() != "ftp"
 	switch v := e.Visits; {
 	case v != nil:
@@ -51,10 +51,10 @@ func (j *job) recall(db *store.DB, e frontier.Entry) (r recollection) {
 		r.dir = m.past.Dir()
 		r.capture, r.err = m.past.Capture(e.URL)
 	}
-	r.asked = true
+	r.lookedUp = true
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.plain = m.plain[e.URL.String()]
+	r.unconditional = m.plain[e.URL.String()]
 	return r
 }
 
@@ -76,7 +76,7 @@ func (r *recollection) usable() bool {
 // validators returns the fields of a conditional request, or the zero value if the page is
 // requested without a condition.
 func (r *recollection) validators() (v fetch.Validators) {
-	if r.usable() && !r.plain {
+	if r.usable() && !r.unconditional {
 		v.ETag, v.LastModified = r.capture.Header.Get("ETag"), r.capture.Header.Get("Last-Modified")
 		if fromFuture(r.capture) {
 			v.LastModified = ""
@@ -105,7 +105,7 @@ func fromFuture(c *store.Capture) bool {
 // Otherwise it returns nil. If again is true, the archived answer cannot be used, and the page must
 // be requested once more without a condition. An error ends the crawl.
 func (j *job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (answer *fetch.Exchange, again bool, err error) {
-	if x.Status != http.StatusNotModified || !r.usable() || r.plain || !x.Conditional() {
+	if x.Status != http.StatusNotModified || !r.usable() || r.unconditional || !x.Conditional() {
 		return nil, false, nil
 	}
 	if !sameCopy(r.capture.Header, x.Header) {
@@ -121,7 +121,7 @@ func (j *job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 		}
 	}
 	if err != nil {
-		j.unread(r, err)
+		j.countUnread(r, err)
 		return nil, true, nil
 	}
 	return answer, false, nil
@@ -135,10 +135,10 @@ func sameCopy(kept, by http.Header) bool {
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
 }
 
-// askPlainly sets whether the next request for the page at u is sent without a condition. To a
+// setUnconditional sets whether the next request for the page at u is sent without a condition. To a
 // request without a condition the server answers with the body.
-func (j *job) askPlainly(u frontier.URL, plainly bool) {
-	m := j.memory
+func (j *job) setUnconditional(u frontier.URL, plainly bool) {
+	m := j.pastPages
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if plainly {
@@ -148,10 +148,10 @@ func (j *job) askPlainly(u frontier.URL, plainly bool) {
 	}
 }
 
-// unread counts an archived answer that could not be read because of err. It logs the first one.
-func (j *job) unread(r *recollection, err error) {
+// countUnread counts an archived answer that could not be read because of err. It logs the first one.
+func (j *job) countUnread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
-	m := j.memory
+	m := j.pastPages
 	m.mu.Lock()
 	said := m.logged
 	m.logged = true
@@ -169,24 +169,24 @@ func (j *job) unread(r *recollection, err error) {
 // classify sets the class of change of p, its difference from the earlier version. It leaves the
 // class empty if the difference is not known.
 func (j *job) classify(ctx context.Context, p *Page, r *recollection) {
-	if !r.asked || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
+	if !r.lookedUp || p.Status/100 != 2 || p.Exchange.Head || p.refused != "" {
 		return
 	}
 	if r.err != nil {
-		j.unread(r, r.err)
+		j.countUnread(r, r.err)
 	}
 	switch {
 	case p.kept != nil:
 		p.change = ChangeNotModified
 	case r.capture == nil && r.visits != nil:
-		p.change = since(r.visits, p)
+		p.change = changeSince(r.visits, p)
 	case r.err != nil:
 	case r.capture == nil || r.capture.Status/100 != 2:
 		p.change = ChangeNew
 	case r.usable() && p.Truncated == "":
 		var err error
 		if p.change, err = j.compare(ctx, p, r.capture); err != nil && ctx.Err() == nil {
-			j.unread(r, err)
+			j.countUnread(r, err)
 		}
 	}
 	if p.change == ChangeNotModified && r.usable() {
@@ -203,16 +203,16 @@ func (j *job) takeText(p *Page, r *recollection) {
 	if !p.texts || p.Truncated != "" || !slices.Equal(p.Header["Content-Type"], c.Header["Content-Type"]) {
 		return
 	}
-	if p.kept == nil && r.visits == nil && p.payload == c.Digest && !r.plain && j.opts.writes(OutputWARC) && c.Check() != nil {
+	if p.kept == nil && r.visits == nil && p.payload == c.Digest && !r.unconditional && j.opts.writes(OutputWARC) && c.Check() != nil {
 		return
 	}
 	p.textDigest = c.TextDigest
 }
 
-// since returns the change of p since the last visit, if the body of that visit is not archived.
+// changeSince returns the change of p since the last visit, if the body of that visit is not archived.
 // Only the digest of that body is known, so a page with other bytes is modified even if its text is
 // the same.
-func since(v *frontier.Visits, p *Page) ChangeClass {
+func changeSince(v *frontier.Visits, p *Page) ChangeClass {
 	switch last := &v.Last; {
 	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):
 		// Only the last failure is known, and an earlier visit may have fetched the page.
@@ -231,7 +231,7 @@ func since(v *frontier.Visits, p *Page) ChangeClass {
 // if digests and headers do not decide the result.
 func (j *job) compare(ctx context.Context, p *Page, c *store.Capture) (ChangeClass, error) {
 	x := p.Exchange
-	if !plain(x) && len(x.Wire) > 0 {
+	if !isUncoded(x) && len(x.Wire) > 0 {
 		p.payload = digestOf(x.Wire)
 	} else {
 		p.payload = p.digest()
@@ -240,12 +240,12 @@ func (j *job) compare(ctx context.Context, p *Page, c *store.Capture) (ChangeCla
 	if p.payload == c.Digest && sameCoding {
 		return ChangeNotModified, nil
 	}
-	if plain(x) && c.Digest != "" && sameCoding && !extract.IsHTML(p.Type) && p.Type != "text/plain" {
+	if isUncoded(x) && c.Digest != "" && sameCoding && !extract.IsHTML(p.Type) && p.Type != "text/plain" {
 		return ChangeModified, nil
 	}
 	select {
-	case j.memory.comparing <- struct{}{}:
-		defer func() { <-j.memory.comparing }()
+	case j.pastPages.comparing <- struct{}{}:
+		defer func() { <-j.pastPages.comparing }()
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}

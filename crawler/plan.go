@@ -88,8 +88,8 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range p.at {
-		seed := p.plan.Sites[i].asked()
+	for _, i := range p.siteIndex {
+		seed := p.plan.Sites[i].firstSeed()
 		if seed == nil {
 			continue
 		}
@@ -97,22 +97,22 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 			return nil, err
 		}
 	}
-	err = p.askAll(ctx, front)
+	err = p.requestAll(ctx, front)
 	return p.plan, err
 }
 
 // A planner requests the robots.txt of sites and fills in a Plan.
 type planner struct {
-	job *job
-	at  map[frontier.Site]int // index of each site in plan.Sites
+	job       *job
+	siteIndex map[frontier.Site]int // index of each site in plan.Sites
 	// Visits of a site write its SitePlan; no lock is needed, because only one visit of a site runs
 	// at a time.
 	plan *Plan
 }
 
-// asked returns the first seed of the site that is not opted out. The request for robots.txt is
-// made for this seed. If all seeds are opted out, asked returns nil, and the site gets no request.
-func (s *SitePlan) asked() *SeedPlan {
+// firstSeed returns the first seed of the site that is not opted out. The request for robots.txt is
+// made for this seed. If all seeds are opted out, firstSeed returns nil, and the site gets no request.
+func (s *SitePlan) firstSeed() *SeedPlan {
 	for i := range s.Seeds {
 		if s.Seeds[i].OptOut == "" {
 			return &s.Seeds[i]
@@ -122,17 +122,17 @@ func (s *SitePlan) asked() *SeedPlan {
 }
 
 func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
-	p := &planner{job: job, at: map[frontier.Site]int{}, plan: &Plan{}}
+	p := &planner{job: job, siteIndex: map[frontier.Site]int{}, plan: &Plan{}}
 	seen := map[string]bool{}
 	for _, e := range seeds {
 		if seen[e.URL.Key()] {
 			continue
 		}
 		seen[e.URL.Key()] = true
-		i, known := p.at[e.URL.Site()]
+		i, known := p.siteIndex[e.URL.Site()]
 		if !known {
 			i = len(p.plan.Sites)
-			p.at[e.URL.Site()] = i
+			p.siteIndex[e.URL.Site()] = i
 			p.plan.Sites = append(p.plan.Sites, SitePlan{Site: e.URL.Site(), Problem: "it is not to be asked within the patience"})
 		}
 		why, err := job.sites.optedOut(e.URL)
@@ -144,16 +144,16 @@ func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
 		p.plan.Seeds++
 	}
 	for i := range p.plan.Sites {
-		if site := &p.plan.Sites[i]; site.asked() == nil {
+		if site := &p.plan.Sites[i]; site.firstSeed() == nil {
 			site.Problem = "it is left alone: " + site.Seeds[0].OptOut
 		}
 	}
 	return p, nil
 }
 
-// askAll requests the robots.txt of all sites. It returns when each site has answered, or cannot be
+// requestAll requests the robots.txt of all sites. It returns when each site has answered, or cannot be
 // requested within Options.Patience.
-func (p *planner) askAll(ctx context.Context, front *frontier.Frontier) error {
+func (p *planner) requestAll(ctx context.Context, front *frontier.Frontier) error {
 	errs := make([]error, min(p.job.opts.Concurrency, len(p.plan.Sites)))
 	var workers sync.WaitGroup
 	for i := range errs {
@@ -162,14 +162,14 @@ func (p *planner) askAll(ctx context.Context, front *frontier.Frontier) error {
 		workers.Go(func() {
 			defer front.Stop()
 			errs[i] = errGoexit
-			errs[i] = p.ask(ctx, front)
+			errs[i] = p.work(ctx, front)
 		})
 	}
 	workers.Wait()
 	return distinct(errs...)
 }
 
-func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
+func (p *planner) work(ctx context.Context, front *frontier.Frontier) error {
 	for {
 		turn, err := front.Next(ctx)
 		switch {
@@ -179,12 +179,12 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 			return err
 		}
 		res, err := p.job.request(ctx, turn, fetch.Validators{})
-		site := &p.plan.Sites[p.at[turn.Site()]]
+		site := &p.plan.Sites[p.siteIndex[turn.Site()]]
 		o := res.Outcome
 		switch {
 		case err != nil:
 		case res.Snapshot != nil:
-			p.take(site, res.Snapshot)
+			p.judgeSeeds(site, res.Snapshot)
 			o.Again = false
 		case !o.Again || o.Gone:
 			site.Problem = o.Fate.Detail
@@ -208,8 +208,8 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 	}
 }
 
-// take fills in the plan of a site from s, the robots.txt of the site.
-func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
+// judgeSeeds fills in the plan of a site from s, the robots.txt of the site.
+func (p *planner) judgeSeeds(site *SitePlan, s *robots.Snapshot) {
 	o, own := &p.job.opts, p.job.sites.of(site.Site)
 	policy := o.policy()
 	policy.AllowForbidden = policy.AllowForbidden || own.AllowForbidden

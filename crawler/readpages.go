@@ -269,5 +269,5 @@ func (w *archiveWriter) lines(a *store.Answered) ([]*store.PageRecord, []store.L
 		p.Text()
 		pages = append(pages, page())
 	}
-	return pages, p.edges(), nil
+	return pages, p.linkRecords(), nil
 }

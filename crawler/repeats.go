@@ -50,13 +50,13 @@ type bodyKey struct {
 type repeats struct {
 	mu         sync.Mutex // guards all fields; every visit with a page locks it once
 	young, old map[bodyKey]*body
-	said       int // number of warnings so far; only the first maxWarnings are logged
+	warnings   int // number of warnings so far; only the first maxWarnings are logged
 }
 
-// see counts the page at u, whose body has the hash sum. It returns the counts of that body, and
+// count counts the page at u, whose body has the hash sum. It returns the counts of that body, and
 // whether to log a warning. A warning is logged at the hundredth page with the body, the
 // thousandth, and so on, but at most maxWarnings times in all.
-func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
+func (r *repeats) count(u frontier.URL, sum uint64) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := bodyKey{u.Site(), sum}
@@ -78,8 +78,8 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	one.Under = common(one.Under, admit.Short(u.String()))
 	for n := manyRepeats; n <= one.Pages; n *= 10 {
 		if n == one.Pages {
-			r.said++
-			return *one, r.said <= maxWarnings
+			r.warnings++
+			return *one, r.warnings <= maxWarnings
 		}
 	}
 	return *one, false

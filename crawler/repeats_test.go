@@ -18,7 +18,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, warn := r.see(u, xxh3.HashString(digest))
+		one, warn := r.count(u, xxh3.HashString(digest))
 		return one.Repeat, warn
 	}
 	warned := 0
@@ -53,7 +53,7 @@ func TestRepeatsAreNotLoggedTooOften(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, warn := r.see(u, xxh3.HashString("the same")); warn {
+			if _, warn := r.count(u, xxh3.HashString("the same")); warn {
 				warned++
 			}
 		}
@@ -72,7 +72,7 @@ func TestRepeatsAreLoggedAtEachPowerOfTen(t *testing.T) {
 	}
 	var warned []int
 	for range 10 * manyRepeats {
-		if one, warn := r.see(u, xxh3.HashString("the same")); warn {
+		if one, warn := r.count(u, xxh3.HashString("the same")); warn {
 			warned = append(warned, one.Pages)
 		}
 	}
@@ -110,7 +110,7 @@ func (r *repeated) see(n int, url, digest string) (last Repeat, warned []int) {
 		r.t.Fatal(err)
 	}
 	for range n {
-		one, warn := r.r.see(u, xxh3.HashString(digest))
+		one, warn := r.r.count(u, xxh3.HashString(digest))
 		if last = one.Repeat; warn {
 			warned = append(warned, one.Pages)
 		}

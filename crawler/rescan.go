@@ -77,7 +77,7 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		return nil
 	}
 	c.rescans.Rescan = false
-	return c.db.Put(keyAsked, c.rescans)
+	return c.db.Put(keyStoredRun, c.rescans)
 }
 
 // file reads one file of the archive. It logs damaged records and skips them.

@@ -159,7 +159,7 @@ func (c *Crawler) work(ctx context.Context) error {
 	}
 	workers.Wait()
 	c.mu.Lock()
-	c.over = time.Now()
+	c.endedAt = time.Now()
 	c.mu.Unlock()
 	var failed []error
 	for _, err := range errs {
@@ -304,8 +304,8 @@ func (c *Crawler) close() error {
 
 // resume reads the stored data of earlier runs, and stores the options of this run.
 func (c *Crawler) resume() error {
-	var old asked
-	known, err := c.db.Get(keyAsked, &old)
+	var old storedRun
+	known, err := c.db.Get(keyStoredRun, &old)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (c *Crawler) resume() error {
 	if _, err := c.db.Get(keyStatus, &last); err != nil {
 		return err
 	}
-	now := c.asked()
+	now := c.storedRun()
 	if now.History, err = old.History.Next(now.Began, last); err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (c *Crawler) resume() error {
 	if err := c.logStart(start); err != nil {
 		return err
 	}
-	if err := c.db.Put(keyAsked, now); err != nil {
+	if err := c.db.Put(keyStoredRun, now); err != nil {
 		return err
 	}
 	return c.begun(start)
@@ -364,8 +364,8 @@ func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.timer.Stop()
-		if c.breakOff != nil {
-			c.breakOff.Stop()
+		if c.cancelTimer != nil {
+			c.cancelTimer.Stop()
 		}
 		cancel(nil)
 	}
@@ -374,11 +374,11 @@ func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 func (c *Crawler) timeUp(cancel context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.breakOff != nil {
+	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.cancelTimer != nil {
 		return // the limit was raised while the timer fired
 	}
 	c.halt(EndTime)
-	c.breakOff = time.AfterFunc(timeGrace, func() { cancel(errTime) })
+	c.cancelTimer = time.AfterFunc(timeGrace, func() { cancel(errTime) })
 }
 
 var errTime = errors.New("crawler: the time of the run is up")
@@ -400,7 +400,7 @@ func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 // A keptStatus is the status that a run stores at its end. A run that fails stores no status, so
 // the status of an earlier run may still be there. The field Of identifies the run.
 type keptStatus struct {
-	Of time.Time `json:"of_run"` // start of the run that stored the status: its asked.Began
+	Of time.Time `json:"of_run"` // start of the run that stored the status: its storedRun.Began
 	Status
 }
 
@@ -415,8 +415,8 @@ func (c *Crawler) begun(s Start) error {
 	return safely("OnStart", func() { c.opts.OnStart(s) })
 }
 
-func (c *Crawler) asked() asked {
-	a := asked{Identity: c.opts.Identity, Settings: map[string]string{}, Began: time.Now().UTC()}
+func (c *Crawler) storedRun() storedRun {
+	a := storedRun{Identity: c.opts.Identity, Settings: map[string]string{}, Began: time.Now().UTC()}
 	for _, s := range c.opts.Settings() {
 		a.Settings[s.Name] = s.String()
 	}

@@ -103,7 +103,7 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 	for i, s := range lines {
 		e, err := parseSeed(s)
 		if err != nil {
-			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", shown(s), i, err), Err: err}
+			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", shorten(s), i, err), Err: err}
 		}
 		seeds = append(seeds, e)
 	}
@@ -140,12 +140,12 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	c.mu.Lock()
 	stop, seeded, queue := c.stop, c.seeded, c.queue
 	if !stop && !seeded {
-		if c.known == nil {
-			c.known = map[string]bool{}
-			_, _ = newAmong(c.seeds, c.known, nil)
+		if c.seedKeys == nil {
+			c.seedKeys = map[string]bool{}
+			_, _ = newAmong(c.seeds, c.seedKeys, nil)
 		}
-		added, _ = newAmong(entries, c.known, nil)
-		c.early = append(c.early, entries...)
+		added, _ = newAmong(entries, c.seedKeys, nil)
+		c.earlySeeds = append(c.earlySeeds, entries...)
 	}
 	c.mu.Unlock()
 	switch {
@@ -209,14 +209,14 @@ func (c *Crawler) begin() error {
 	err := c.frontier.Add(c.seeds...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for err == nil && len(c.early) > 0 {
-		early := c.early
-		c.early = nil
+	for err == nil && len(c.earlySeeds) > 0 {
+		early := c.earlySeeds
+		c.earlySeeds = nil
 		c.mu.Unlock()
 		err = c.plant(early)
 		c.mu.Lock()
 	}
-	c.seeded, c.known = true, nil
+	c.seeded, c.seedKeys = true, nil
 	if c.stop {
 		c.frontier.Stop()
 	}
@@ -263,8 +263,8 @@ func distinct(errs ...error) error {
 // error if the crawl was begun under another identity, or if the previous crawl (Options.Previous)
 // is running or missing.
 func (c *Crawler) admit(was store.Values) error {
-	var old asked
-	known, err := was.Get(keyAsked, &old)
+	var old storedRun
+	known, err := was.Get(keyStoredRun, &old)
 	if err != nil {
 		return err
 	}
@@ -290,7 +290,7 @@ func (c *Crawler) admit(was store.Values) error {
 func (c *Crawler) checkSeeds() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.seeds) > 0 || len(c.early) > 0 || c.limits.Open {
+	if len(c.seeds) > 0 || len(c.earlySeeds) > 0 || c.limits.Open {
 		return nil
 	}
 	return errNoSeeds

@@ -169,7 +169,7 @@ func (o *Options) check() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.Logger = slog.New(contained{o.Logger.Handler()})
+	o.Logger = slog.New(safeLogHandler{o.Logger.Handler()})
 	return nil
 }
 

@@ -126,15 +126,15 @@ func (j *job) refusal(p *Page) string {
 	}
 	by, refused := p.Signals().Refuses(j.opts.Purpose)
 	if !refused {
-		by, _ = p.unread().Signals(p.URL.String()).Refuses(j.opts.Purpose)
+		by, _ = p.unreadLicenses().Signals(p.URL.String()).Refuses(j.opts.Purpose)
 	}
 	return by.String()
 }
 
-// unread returns the licenses that the page names in its header or its link elements, but
+// unreadLicenses returns the licenses that the page names in its header or its link elements, but
 // robots.txt does not. They become known only after the page was fetched, and are not requested. So
 // their terms are unknown, and they count as permitting nothing.
-func (p *Page) unread() (all robots.Licenses) {
+func (p *Page) unreadLicenses() (all robots.Licenses) {
 	_, named := extract.HeaderLicenses(p.Header["Link"], p.URL)
 	for _, u := range append(named, p.html.Licenses...) {
 		name := u.String()
@@ -145,10 +145,10 @@ func (p *Page) unread() (all robots.Licenses) {
 	return all
 }
 
-// lookAtUse logs a warning for each tdmrep.json or license that was sent with a 2xx status and
+// warnUnreadUse logs a warning for each tdmrep.json or license that was sent with a 2xx status and
 // cannot be read. It ignores HTML pages, because many sites send such a page in place of a missing
 // file.
-func (j *job) lookAtUse(res *fetch.Result) {
+func (j *job) warnUnreadUse(res *fetch.Result) {
 	for _, x := range res.Exchanges {
 		if !x.Mining || x.Err != nil || x.Status/100 != 2 || typeOf(x.Header, x.Body) == "text/html" {
 			continue

@@ -12,7 +12,7 @@ import (
 // returns none if e is an image, a script or a sitemap, or is requested with HEAD. It also returns
 // none if only the seeds are in scope.
 func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
-	if s == nil || j.opts.Sitemaps == SitemapsNone || j.opts.OnlyFollowed || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
+	if s == nil || j.opts.Sitemaps == SitemapsNone || j.opts.OnlyFollowed || j.seedsOnly || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
 	}
 	e.Hops += string(frontier.HopPrerequisite)

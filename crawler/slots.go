@@ -17,10 +17,10 @@ type findings struct {
 	seen map[string]struct{} // keys (URL.Key) of all links
 	// Keys of links that were refused as links to pages; such a URL may still be queued if the page
 	// also shows it, for example as an image.
-	leads   map[string]struct{}
-	marked  map[string]struct{} // keys of links that are marked nofollow
-	entries []frontier.Entry
-	tagged  []frontier.Entry // the entries to which the handler gave a tag
+	refused  map[string]struct{}
+	noFollow map[string]struct{} // keys of links that are marked nofollow
+	entries  []frontier.Entry
+	tagged   []frontier.Entry // the entries to which the handler gave a tag
 }
 
 // maxFindings is the maximum number of links for which clear keeps the memory. After a page with
@@ -28,7 +28,7 @@ type findings struct {
 const maxFindings = 1024
 
 func newFindings() *findings {
-	return &findings{seen: map[string]struct{}{}, leads: map[string]struct{}{}, marked: map[string]struct{}{}}
+	return &findings{seen: map[string]struct{}{}, refused: map[string]struct{}{}, noFollow: map[string]struct{}{}}
 }
 
 // clear removes the links of the last page.
@@ -38,8 +38,8 @@ func (f *findings) clear() {
 		return
 	}
 	clear(f.seen)
-	clear(f.leads)
-	clear(f.marked)
+	clear(f.refused)
+	clear(f.noFollow)
 	clear(f.entries)
 	clear(f.tagged)
 	f.entries, f.tagged = f.entries[:0], f.tagged[:0]
@@ -85,7 +85,7 @@ func (d *slots) take(site frontier.Site) *slot {
 	return one
 }
 
-func (d *slots) leave(one *slot) {
+func (d *slots) release(one *slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	one.site = ""

@@ -119,9 +119,9 @@ func (c *Crawler) Status() Status {
 	c.mu.Lock()
 	s.End, s.Began = c.end, c.began
 	switch {
-	case !c.over.IsZero():
+	case !c.endedAt.IsZero():
 		s.State = StateEnded
-		s.Time = c.over
+		s.Time = c.endedAt
 	case c.stop:
 		s.State = StateStopping
 	case c.paused:
@@ -280,7 +280,7 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	case wait <= 0:
 		s.Due++
 	default:
-		s.wait(one)
+		s.addWaiting(one)
 	}
 	one.keepIf(&s.Slowest, func(was *StatusSite) bool { return one.Pause > was.Pause })
 	if st.Queued == 0 {
@@ -309,8 +309,8 @@ func (s StatusSite) insert(sites []StatusSite) []StatusSite {
 	return sites[:min(len(sites), mostLongest)]
 }
 
-// wait counts a site that must not get a request yet.
-func (s *StatusSites) wait(one StatusSite) {
+// addWaiting counts a site that must not get a request yet.
+func (s *StatusSites) addWaiting(one StatusSite) {
 	s.Waiting++
 	c, known := s.Clocks[one.By]
 	c.Sites++

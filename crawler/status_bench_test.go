@@ -55,7 +55,7 @@ func BenchmarkStatus(b *testing.B) {
 			look(b, c.Status())
 		}
 	})
-	if err := db.Put(keyAsked, c.asked()); err != nil { // a run does this at its start
+	if err := db.Put(keyStoredRun, c.storedRun()); err != nil { // a run does this at its start
 		b.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

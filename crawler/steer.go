@@ -44,7 +44,7 @@ func (c *Crawler) Resume(reason string) error {
 // longer pause applies already, an *OptionError for an invalid site or pause, or one of the errors
 // of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
-	of, err := whom(of)
+	of, err := parseTarget(of)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 // The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for an
 // invalid site or an empty reason, or one of the errors of Pause.
 func (c *Crawler) Exclude(of, reason string) error {
-	of, err := whom(of)
+	of, err := parseTarget(of)
 	switch {
 	case err != nil:
 		return err
@@ -157,8 +157,8 @@ func (c *Crawler) order(o Order) error {
 // that still apply, and orders of this run.
 func (c *Crawler) steer() error {
 	c.mu.Lock()
-	early := c.unheard
-	c.unheard = nil
+	early := c.pending
+	c.pending = nil
 	var errs []error
 	for _, o := range slices.Concat(c.kept, early) {
 		var faster *frontier.FasterError
@@ -233,7 +233,7 @@ func (c *Crawler) allow(change func(*Limits)) (tell map[string]string, err error
 // limitTexts returns the limits by name, as texts in the form of Setting.String.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
-	l.as(&o)
+	l.copyTo(&o)
 	texts := map[string]string{}
 	for _, s := range o.Settings() {
 		if slices.Contains(setting.Limits(), s.Name) {
@@ -273,7 +273,7 @@ func (c *Crawler) record(o Order) error {
 func (c *Crawler) enlist(o Order) (Order, bool) {
 	o.Time = time.Now()
 	if c.frontier == nil {
-		c.unheard = append(c.unheard, o)
+		c.pending = append(c.pending, o)
 	}
 	c.list(o)
 	return o, c.frontier != nil

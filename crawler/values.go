@@ -436,7 +436,7 @@ func sameRuleNames() (names []string) {
 // revoked only by LiftAll.
 func (o *Options) lifts(was Order) bool {
 	return slices.ContainsFunc(o.Lift, func(of string) bool {
-		name, err := whom(of)
+		name, err := parseTarget(of)
 		return of == LiftAll || err == nil && name != "" && name == was.Of
 	})
 }
@@ -446,7 +446,7 @@ func (o *Options) lifts(was Order) bool {
 func (o *Options) checkLift() error {
 	for _, of := range o.Lift {
 		var wrong *OptionError
-		if _, err := whom(of); of != LiftAll && errors.As(err, &wrong) {
+		if _, err := parseTarget(of); of != LiftAll && errors.As(err, &wrong) {
 			return &OptionError{Field: "Lift", Reason: wrong.Reason, Err: err}
 		}
 		if strings.TrimSpace(of) == "" {

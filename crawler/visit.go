@@ -46,7 +46,7 @@ func unknown(began time.Time) frontier.Outcome {
 func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	slot := j.slots.take(turn.Site())
-	defer j.slots.leave(slot)
+	defer j.slots.release(slot)
 	slot.db = j.db(turn.Site())
 	err := j.tags.retag(slot.db, &e)
 	reason := frontier.Undecided
@@ -68,7 +68,7 @@ func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	before := j.recall(slot.db, e)
 	res, err := j.request(ctx, turn, before.validators())
 	defer res.Release()
-	j.lookAtUse(&res)
+	j.warnUnreadUse(&res)
 	var answer *fetch.Exchange
 	if err == nil && res.Page != nil {
 		answer, err = j.settleAnswer(ctx, turn, &before, &res)
@@ -107,7 +107,7 @@ func (j *job) request(ctx context.Context, turn *frontier.Turn, known fetch.Vali
 	if panicked := j.panicked.Load(); panicked != nil {
 		err = errors.Join(err, *panicked)
 	}
-	j.forgive(&res)
+	j.excuseLostLease(&res)
 	return res, err
 }
 
@@ -121,13 +121,13 @@ func (j *job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 	case err != nil:
 		return nil, err
 	case again:
-		j.askPlainly(u, true)
+		j.setUnconditional(u, true)
 		o := &res.Outcome
 		res.Page, res.Outcome = nil, frontier.Outcome{Again: true, Request: o.Request, RetryAfter: o.RetryAfter, Gap: o.Gap}
 		return nil, nil
 	case answer == nil:
-		if before.plain {
-			j.askPlainly(u, false)
+		if before.unconditional {
+			j.setUnconditional(u, false)
 		}
 		return res.Page, nil
 	}
@@ -163,7 +163,7 @@ func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Ent
 	if err := errors.Join(j.logVisit(slot, page.Entry, res, page), j.keep(slot.db, page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
-	found, err := j.hand(ctx, page, res, memory.found)
+	found, err := j.handlePage(ctx, page, res, memory.found)
 	if err == nil {
 		res.Outcome.Changes, err = j.listedChanges(page)
 	}
@@ -189,12 +189,12 @@ func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Ent
 	return err
 }
 
-// hand passes a page to the handler, and then its links to the functions in the options. It returns
+// handlePage passes a page to the handler, and then its links to the functions in the options. It returns
 // the entries to queue for the links.
-func (j *job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
+func (j *job) handlePage(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
 		u := page.URL // copied, because the handler may keep and change the page
-		defer j.notice(func() []any { return []any{"url", u.String()} })()
+		defer j.warnIfSlow(func() []any { return []any{"url", u.String()} })()
 	}
 	if page.refused == "" {
 		if err := j.handle(ctx, page, res); err != nil {
@@ -207,10 +207,10 @@ func (j *job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 // longHandled is the time after which a warning is logged if the program is still busy with a page.
 const longHandled = 5 * time.Minute
 
-// notice logs a warning if the program is busy for longer than longHandled, because the site and a
+// warnIfSlow logs a warning if the program is busy for longer than longHandled, because the site and a
 // worker wait meanwhile. The caller must call done when the program has finished. with returns the
 // attributes of the warning.
-func (j *job) notice(with func() []any) (done func() bool) {
+func (j *job) warnIfSlow(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
 			j.opts.Logger.Warn("the program is busy with what it was given", append(with(), "for", longHandled)...)
@@ -224,7 +224,7 @@ func (j *job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	if page.Entry.Sitemap() {
 		return nil
 	}
-	err := call(ctx, j.handler, page)
+	err := callHandler(ctx, j.handler, page)
 	switch {
 	case errors.Is(err, ErrStop):
 		if j.deps.Stop != nil {
@@ -271,13 +271,13 @@ func (j *job) keep(db *store.DB, p *Page, res *fetch.Result, before *recollectio
 	if err := j.admit(db, p); err != nil {
 		return err
 	}
-	j.look(p)
+	j.checkPage(p)
 	return j.store(db, p.Entry, res, p, before)
 }
 
-// look counts and logs unusual properties of a page: too many links, or the same body as many other
+// checkPage counts and logs unusual properties of a page: too many links, or the same body as many other
 // pages.
-func (j *job) look(p *Page) {
+func (j *job) checkPage(p *Page) {
 	if p.html.Cut {
 		var cut int
 		j.counts.add(func(n *Counts) { n.Cut++; cut = n.Cut })
@@ -292,7 +292,7 @@ func (j *job) look(p *Page) {
 		p.below = j.repeats.below(p.URL, j.bodySum(p))
 		return
 	}
-	r, warn := j.repeats.see(p.URL, j.bodySum(p))
+	r, warn := j.repeats.count(p.URL, j.bodySum(p))
 	if p.below = r.below; warn {
 		j.opts.Logger.Warn("pages have one body: is this a space without an end?", "under", r.Under, "pages", r.Pages)
 	}
@@ -305,7 +305,7 @@ func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate
 	fate, err = turn.Finish(res.Outcome)
 	j.counts.visit(e, res, fate)
 	j.countFailedSitemap(e, fate)
-	err = errors.Join(err, j.visited(e, res, fate))
+	err = errors.Join(err, j.callOnVisit(e, res, fate))
 	s := Skip{URL: e.URL, Via: e.Via, Code: fate.Code, Detail: fate.Detail}
 	switch fate.Code {
 	case frontier.RobotsDisallowed, frontier.Failed, frontier.ScopeNarrowed, frontier.UseRefused, frontier.OptedOut:
@@ -315,9 +315,9 @@ func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate
 	return fate, errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
 }
 
-// visited calls OnVisit at the end of a visit. At this time the next visit of the site may already
+// callOnVisit calls OnVisit at the end of a visit. At this time the next visit of the site may already
 // be running.
-func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
+func (j *job) callOnVisit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil
 	}
@@ -335,9 +335,9 @@ func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) e
 	return safely("OnVisit", func() { j.opts.OnVisit(v) })
 }
 
-// forgive changes the result of a request that failed because this node had no lease, the right to
+// excuseLostLease changes the result of a request that failed because this node had no lease, the right to
 // send requests. The failure does not count against the site, and the URL is handed out again.
-func (j *job) forgive(res *fetch.Result) {
+func (j *job) excuseLostLease(res *fetch.Result) {
 	c, o := j.deps.cluster, &res.Outcome
 	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble {
 		return

@@ -76,7 +76,7 @@ type Document struct {
 // A Change is the time at which a page in a sitemap or feed was last changed.
 type Change struct {
 	URL  frontier.URL // URL of a page, or of a sitemap in an index
-	Time time.Time    // midnight in the time zone of the date if only the day is known
+	Time time.Time    // when it was changed; midnight in the time zone of the date if only the day is known
 }
 
 // Resolve resolves ref like the references in the document. It is relative to the document's

@@ -108,7 +108,7 @@ type sitemap struct {
 	root  string // name of the root element
 	// The element of an extension that is open: "image", "video", "news" or "".
 	in string
-	of string // the element whose text is being collected; otherwise ""
+	of string // name of the element whose text is being collected; "" if there is none
 }
 
 // read parses a sitemap in UTF-8.
