@@ -11,9 +11,9 @@ import (
 )
 
 // again decides when the URL of e is fetched again, and stores that time in res.Outcome.Revisit. It
-// does nothing without Options.Revisit, or if the visit failed and will be retried. p is the page
-// of this visit, or nil if there is none. before holds the records of earlier visits of the URL.
-// The error is a *PanicError if Options.Revisit panicked.
+// does nothing without Options.Revisit, or if the visit failed and will be retried. The page of
+// this visit is p, or nil if there is none. The parameter before holds the records of earlier
+// visits of the URL. The error is a *PanicError if Options.Revisit panicked.
 func (j *job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {

@@ -45,8 +45,8 @@ func partOf(dir string) string {
 // store writes the result of a visit: all answers, including those for robots.txt, and the page p,
 // which may be nil.
 //
-// db is the storage of the visit; if it is nil, nothing is written. before holds the records of
-// earlier visits of the URL of e.
+// The parameter db is the storage of the visit; if it is nil, nothing is written. The parameter
+// before holds the records of earlier visits of the URL of e.
 func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
 	// The page p refers to the capture, and the program may keep p. Release frees the memory of the
 	// capture nevertheless.
@@ -161,8 +161,8 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	return fields
 }
 
-// ownURLs returns metadata fields with the URLs that the page declares for itself: its canonical URL
-// and its Open Graph URL.
+// ownURLs returns metadata fields with the URLs that the page declares for itself: its canonical
+// URL and its Open Graph URL.
 func (p *Page) ownURLs() []warc.Field {
 	var fields []warc.Field
 	for _, f := range [...]warc.Field{{Name: "canonical", Value: p.Canonical().String()}, {Name: "ogUrl", Value: p.OpenGraphURL().String()}} {
@@ -230,8 +230,8 @@ func (p *Page) linkCount() int {
 	return n
 }
 
-// linkRecords returns the lines of the page for the file links.jsonl: one line for each link, and one for
-// the redirect if the answer is a redirect.
+// linkRecords returns the lines of the page for the file links.jsonl: one line for each link, and
+// one for the redirect if the answer is a redirect.
 func (p *Page) linkRecords() []store.LinkRecord {
 	edges := make([]store.LinkRecord, 0, len(p.html.Links)+1)
 	from := p.URL.String()

@@ -270,8 +270,8 @@ func (t *batcher[T]) runCrawl(ctx context.Context, body func([]T) bool) (err err
 	return nil
 }
 
-// callBody calls body with one batch and returns its result. A warning is logged if body is busy for
-// very long.
+// callBody calls body with one batch and returns its result. A warning is logged if body is busy
+// for very long.
 func (t *batcher[T]) callBody(rows []T, body func([]T) bool) (more bool) {
 	defer t.crawler.visits.warnIfSlow(func() []any { return []any{"rows", len(rows)} })()
 	return body(rows)
@@ -325,8 +325,8 @@ func (t *batcher[T]) next(ctx context.Context, ran <-chan error) (b batch[T]) {
 	}
 }
 
-// nextRows removes the next batch from the collected rows. pages are the pages whose last row is in this
-// batch. The caller holds mu.
+// nextRows removes the next batch from the collected rows. pages are the pages whose last row is in
+// this batch. The caller holds mu.
 func (t *batcher[T]) nextRows() (rows []T, pages []parsed) {
 	n := min(t.n, len(t.rows))
 	rows = slices.Clone(t.rows[:n])
@@ -345,8 +345,8 @@ func (t *batcher[T]) nextRows() (rows []T, pages []parsed) {
 	return rows, pages
 }
 
-// finishPages queues the URLs that the program followed on the pages, and marks the pages as fetched. The
-// loop has taken all their rows.
+// finishPages queues the URLs that the program followed on the pages, and marks the pages as
+// fetched. The loop has taken all their rows.
 func (t *batcher[T]) finishPages(pages []parsed) {
 	for _, p := range pages {
 		var links []frontier.Entry

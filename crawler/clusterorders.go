@@ -56,7 +56,7 @@ func (c *Crawler) tellLimits(changed map[string]string) error {
 	return c.whileOpen(func() error { return c.tell("", nil, told{Limits: changed}) })
 }
 
-// hear carries out an order that a node has sent. own is true if this process sent the order, and
+// hear carries out an order that a node has sent. If own is true, this process sent the order, and
 // has carried it out already.
 func (c *Crawler) hear(order []byte, own bool) error {
 	var t told
@@ -102,8 +102,8 @@ func (c *Crawler) hearLimits(texts map[string]string) error {
 	l := c.limits
 	for name, text := range texts {
 		if c.unlisted.changes[name] > 0 {
-			// This node has changed the limit, too, and its own change comes later in the list of
-			// orders.
+			// This node has changed the same limit, and the list of all orders has its change after
+			// this order.
 			continue
 		}
 		if err := l.set(name, text); err != nil {

@@ -90,9 +90,9 @@ func (p *Page) follow(u frontier.URL, tag string) {
 	p.tags[u.Key()] = tag
 }
 
-// lateEntries returns the entries to queue for the URLs that the program followed on p after the end of
-// the visit. It leaves out URLs that the crawl refuses. The error is a *PanicError if a function of
-// the options panicked.
+// lateEntries returns the entries to queue for the URLs that the program followed on p after the
+// end of the visit. It leaves out URLs that the crawl refuses. The error is a *PanicError if a
+// function of the options panicked.
 func (j *job) lateEntries(p *Page) (entries []frontier.Entry, err error) {
 	f := newFindings()
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {

@@ -53,7 +53,7 @@ func testGivenTag(t *testing.T, kept bool, dir, seedTag, way string) {
 		case "/late":
 			l.Rank = 1
 		default:
-			l.Rank = 2 // all other pages are queued when /late is visited
+			l.Rank = 2 // higher than the rank of /late, so all of them are still queued when /late is visited
 		}
 		return true
 	}

@@ -223,7 +223,7 @@ func (w *buggyWeb) run(ctx context.Context, t *testing.T, act func(*crawler.Craw
 		}
 	}
 	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Scope: crawler.SameHost(), Dir: w.dir,
-		Wire: crawler.Wire{Network: w.Web}, Pace: crawler.Pace{Concurrency: 3, Shared: crawler.NoShared}, // only the directory knows the pauses of the previous run
+		Wire: crawler.Wire{Network: w.Web}, Pace: crawler.Pace{Concurrency: 3, Shared: crawler.NoShared}, // NoShared, so that only the directory knows the pauses of the previous run
 		Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 	if act == nil {
 		o.Patience = 48 * time.Hour // sites may wait long after their failures

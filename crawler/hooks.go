@@ -13,9 +13,9 @@ func (o *Options) programmed() bool {
 	return o.Links != nil || o.Rewrite != nil || o.OnSkip != nil || !isOurs(o.Scope)
 }
 
-// wantsLink calls Options.Links for the link l, and reports whether to queue the link. Options.Links
-// may change the rank, the tag and the method of the entry e. Redirects are not passed to
-// Options.Links.
+// wantsLink calls Options.Links for the link l, and reports whether to queue the link.
+// Options.Links may change the rank, the tag and the method of the entry e. Redirects are not
+// passed to Options.Links.
 func (o *Options) wantsLink(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	if o.Links == nil || l.Hop == frontier.HopRedirect {
 		return true

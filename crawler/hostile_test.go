@@ -45,13 +45,13 @@ func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 	}
 }
 
-// hostileRuns runs one crawl again and again until it is complete: most runs are hostile, the last
-// one is not.
+// hostileRuns runs one crawl again and again until it is complete. In most runs the functions of the
+// program misbehave, in the last one they do not.
 func hostileRuns(t *testing.T, dir string, seed uint64, moved *atomic.Int64) {
 	w := newWilds(t, seed, moved)
 	h := &hostile{wilds: w, random: rand.New(rand.NewPCG(seed, 1)), seen: map[string]bool{}, skipped: map[string]bool{}}
-	// This crawl in memory is separate. Later runs do not know its pauses, so the test waits until
-	// they are over.
+	// The crawl in memory shares no pauses with the later runs, so the test waits until its pauses
+	// are over.
 	h.once(t, "")
 	time.Sleep(24 * time.Hour)
 	h.seen, h.skipped = map[string]bool{}, map[string]bool{}
@@ -397,7 +397,7 @@ func TestABlockedHandlerBlocksOnlyItsSite(t *testing.T) {
 	}
 }
 
-// If the body of a loop does not return, this is logged, too.
+// If the body of a loop over a crawl does not return, a warning is logged.
 func TestABlockedLoopIsLogged(t *testing.T) {
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {

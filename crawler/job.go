@@ -308,8 +308,8 @@ const maxLists = 2
 // listSlots is a semaphore that limits how many sitemaps are read at once.
 type listSlots chan struct{}
 
-// enter waits for a free slot and takes it. The function leave releases the slot. If ctx ends first,
-// enter returns its cause as the error.
+// enter waits for a free slot and takes it. The function leave releases the slot. If ctx ends
+// first, enter returns its cause as the error.
 func (l listSlots) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case l <- struct{}{}:
@@ -353,7 +353,7 @@ type pastPages struct {
 	comparing chan struct{}
 
 	mu sync.Mutex // guards the fields below, which each visit of a page reads
-	// It was logged that an archived answer cannot be read; later ones are not logged.
+	// An unreadable archived answer was logged; further ones are only counted.
 	logged bool
 	// URLs with an unusable archived answer; they are requested without a condition
 	plain map[string]bool

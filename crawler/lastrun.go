@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// storedRun holds the options of a run. They are stored with the crawl so that the next run can report
-// changed options.
+// storedRun holds the options of a run. They are stored with the crawl so that the next run can
+// report changed options.
 type storedRun struct {
 	Identity Identity
 	Settings map[string]string
@@ -18,8 +18,8 @@ type storedRun struct {
 	// This run or an earlier one had Options.Revisit, so the queue has URLs that wait to be fetched
 	// again.
 	Revisits bool
-	// This run or an earlier one has begun to read the links of archived pages again, and no run
-	// has completed that.
+	// A rescan (Options.Rescan) was begun by this run or an earlier one, and no run has completed
+	// it.
 	Rescan bool
 
 	processes.History // the processes of all runs, including this run
@@ -56,9 +56,9 @@ func readStored(from store.Values) (o Options, whole, ok bool, err error) {
 	return o, len(kept.Restore(o.Settings(), texts)) == 0, true, nil
 }
 
-// readStoredRun reads the options of the last run into last. The error is a *storage.NotBegunError if
-// none are stored. A run stores its options before its first request, so no run has made a request
-// then.
+// readStoredRun reads the options of the last run into last. The error is a *storage.NotBegunError
+// if none are stored. A run stores its options before its first request, so no run has made a
+// request then.
 func readStoredRun(r *store.Reader, last *storedRun) error {
 	known, err := r.Get(keyStoredRun, last)
 	if err == nil && !known {

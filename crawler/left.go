@@ -56,8 +56,8 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 
 // left yields the URLs in q that were never fetched, each with the reason why it is not fetched.
 // The reason is the same for all URLs of a site, except that a single URL may have to wait longer.
-// left calls some with the code of the reason, and leaves out the site if some returns false. all
-// is false if yield returned false.
+// The function some is called with the code of the reason; if it returns false, the site is left
+// out. all is false if yield returned false.
 func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {
@@ -110,9 +110,9 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt returns the reason why the queued URLs of a site are not fetched. end is the reason why
-// the run ended, or "" while it runs. now is the time at which it ended, or the current time.
-// patience is Limits.Patience.
+// heldAt returns the reason why the queued URLs of a site are not fetched. The parameter end is the
+// reason why the run ended, or "" while it runs. The parameter now is the time at which it ended,
+// or the current time. patience is Limits.Patience.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":

@@ -74,7 +74,8 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// copyTo copies the limits to the fields of o. It leaves o.Concurrency unchanged if l.Concurrency is 0.
+// copyTo copies the limits to the fields of o. It leaves o.Concurrency unchanged if l.Concurrency
+// is 0.
 func (l *Limits) copyTo(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {

@@ -32,7 +32,7 @@ func (j *job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.html.Links
-	if p.Entry.Head { // an answer to HEAD has no body, and no links but that of a redirect
+	if p.Entry.Head { // an answer to HEAD has no body that could have links
 		links = nil
 	}
 	for i := range links {

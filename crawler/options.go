@@ -268,7 +268,7 @@ type Hooks struct {
 // means the default. Tests set small bounds in order to reach them.
 type bounds struct {
 	storage            store.Bounds
-	syncDelay          time.Duration // duration of an fsync, to simulate a slow disk
+	syncDelay          time.Duration // pause that is added to each sync of the state, to simulate a slow disk
 	readAhead          int           // number of entries of a site that are read into memory in advance
 	hosts, idle, names int           // sizes of three caches of the fetcher
 	repeated           int           // number of pages that a rescan remembers (see maxRepeated)

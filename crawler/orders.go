@@ -148,8 +148,8 @@ func (u *unlisted) add(names map[string]string) {
 // pauses reports whether o is a pause or resume order. o may be nil.
 func (o *Order) pauses() bool { return o != nil && (o.Do == OrderPause || o.Do == OrderResume) }
 
-// parseTarget parses the site or the host name to which an order applies, and returns it in the form that
-// the frontier uses. The error is an *OptionError if of is neither.
+// parseTarget parses the site or the host name to which an order applies, and returns it in the
+// form that the frontier uses. The error is an *OptionError if of is neither.
 func parseTarget(of string) (string, error) {
 	if of == "" {
 		return "", nil

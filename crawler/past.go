@@ -127,16 +127,16 @@ func (j *job) stored(ctx context.Context, r *recollection, x *fetch.Exchange) (a
 	return answer, false, nil
 }
 
-// sameCopy reports whether a 304 may be about the archived answer. kept is the header of the
-// archived answer, by is that of the 304. sameCopy returns false only if both have a strong ETag
-// and these ETags differ (RFC 9111, section 4.3.4).
+// sameCopy reports whether a 304 may be about the archived answer. The parameter kept is the header
+// of the archived answer, and by that of the 304. sameCopy returns false only if both have a strong
+// ETag and these ETags differ (RFC 9111, section 4.3.4).
 func sameCopy(kept, by http.Header) bool {
 	a, b := kept.Get("ETag"), by.Get("ETag")
 	return a == b || !strings.HasPrefix(a, `"`) || !strings.HasPrefix(b, `"`)
 }
 
-// setUnconditional sets whether the next request for the page at u is sent without a condition. To a
-// request without a condition the server answers with the body.
+// setUnconditional sets whether the next request for the page at u is sent without a condition. To
+// a request without a condition the server answers with the body.
 func (j *job) setUnconditional(u frontier.URL, plainly bool) {
 	m := j.pastPages
 	m.mu.Lock()
@@ -148,7 +148,8 @@ func (j *job) setUnconditional(u frontier.URL, plainly bool) {
 	}
 }
 
-// countUnread counts an archived answer that could not be read because of err. It logs the first one.
+// countUnread counts an archived answer that could not be read because of err. It logs the first
+// one.
 func (j *job) countUnread(r *recollection, err error) {
 	j.counts.add(func(n *Counts) { n.Unread++ })
 	m := j.pastPages
@@ -209,9 +210,9 @@ func (j *job) takeText(p *Page, r *recollection) {
 	p.textDigest = c.TextDigest
 }
 
-// changeSince returns the change of p since the last visit, if the body of that visit is not archived.
-// Only the digest of that body is known, so a page with other bytes is modified even if its text is
-// the same.
+// changeSince returns the change of p since the last visit, if the body of that visit is not
+// archived. Only the digest of that body is known, so a page with other bytes is modified even if
+// its text is the same.
 func changeSince(v *frontier.Visits, p *Page) ChangeClass {
 	switch last := &v.Last; {
 	case last.Code != frontier.Fetched && !last.Time.Equal(v.First):

@@ -31,7 +31,7 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 		shelf.put("/deep", resource{body: filler + "deep", etag: `"1"`})
 		shelf.put("/weak", resource{body: filler + "weak", etag: `W/"1"`})
 		shelf.put("/dated", resource{body: filler + "dated", modified: longAgo})
-		shelf.put("/deaf", resource{body: filler + "deaf", etag: `"1"`, deaf: true})
+		shelf.put("/deaf", resource{body: filler + "deaf", etag: `"1"`, ignoresConditions: true})
 		shelf.put("/script", resource{body: filler + "<script>1</script>"})
 		shelf.put("/text", resource{body: filler + "old text", etag: `"1"`})
 		shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`})
@@ -394,7 +394,7 @@ func TestWhatIsNotModifiedCountsForLimits(t *testing.T) {
 func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		noise := strings.Repeat("0123456789abcdef", 4<<10)
-		shelf.put("/", resource{body: noise, etag: `"1"`, deaf: true})
+		shelf.put("/", resource{body: noise, etag: `"1"`, ignoresConditions: true})
 		s.crawl()
 		files, err := store.ArchiveFiles(s.dir(1))
 		if err != nil {

@@ -29,7 +29,7 @@ type resource struct {
 	body, etag, modified string
 	header               http.Header // further header fields, which a 304 has, too
 	status               int         // status of the answer; 0 means 200
-	deaf                 bool        // the server ignores conditions and always sends the body
+	ignoresConditions    bool        // the server ignores conditions and always sends the body
 	says304              bool        // the server always answers 304
 }
 
@@ -93,7 +93,7 @@ func (s *shelf) serve(w http.ResponseWriter, req *http.Request) {
 	maps.Copy(h, r.header)
 	is, since := req.Header.Get("If-None-Match"), req.Header.Get("If-Modified-Since")
 	same := is != "" && is == r.etag || is == "" && since != "" && since == r.modified
-	if r.says304 || same && !r.deaf {
+	if r.says304 || same && !r.ignoresConditions {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return

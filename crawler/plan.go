@@ -111,7 +111,8 @@ type planner struct {
 }
 
 // firstSeed returns the first seed of the site that is not opted out. The request for robots.txt is
-// made for this seed. If all seeds are opted out, firstSeed returns nil, and the site gets no request.
+// made for this seed. If all seeds are opted out, firstSeed returns nil, and the site gets no
+// request.
 func (s *SitePlan) firstSeed() *SeedPlan {
 	for i := range s.Seeds {
 		if s.Seeds[i].OptOut == "" {
@@ -151,8 +152,8 @@ func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
 	return p, nil
 }
 
-// requestAll requests the robots.txt of all sites. It returns when each site has answered, or cannot be
-// requested within Options.Patience.
+// requestAll requests the robots.txt of all sites. It returns when each site has answered, or
+// cannot be requested within Options.Patience.
 func (p *planner) requestAll(ctx context.Context, front *frontier.Frontier) error {
 	errs := make([]error, min(p.job.opts.Concurrency, len(p.plan.Sites)))
 	var workers sync.WaitGroup
@@ -194,8 +195,8 @@ func (p *planner) work(ctx context.Context, front *frontier.Frontier) error {
 			o.Again = false
 		}
 		if !o.Again {
-			// This outcome removes the seed from the frontier. So the page is not requested, and
-			// neither is robots.txt after an error.
+			// This outcome removes the seed from the frontier. So neither the page is requested,
+			// nor robots.txt again after an error.
 			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.ScopeNarrowed, Time: time.Now()}}
 		}
 		res.Release()

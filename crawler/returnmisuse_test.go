@@ -21,8 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A lyingNetwork returns the results of its functions in place of those of the web. A nil function
-// returns those of the web.
+// A lyingNetwork is a network whose results come from functions of the test. If a function is nil,
+// the result is that of the web.
 type lyingNetwork struct {
 	buggyNetwork
 	addrs func() ([]netip.Addr, error)

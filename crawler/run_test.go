@@ -179,7 +179,7 @@ func TestBudgetsDepthAndTime(t *testing.T) {
 		{"no depth limit", func(o *crawler.Options) { o.MaxHostPages = 40 }, 40, crawler.EndUnasked},
 		// robots.txt is requested at 0 s, and then one page each second.
 		{"time", func(o *crawler.Options) { o.MaxTime = 10500 * time.Millisecond }, 10, crawler.EndTime},
-		// The same with two requests in five seconds.
+		// The rate allows two requests in five seconds.
 		{"rate", func(o *crawler.Options) { o.Rate = 0.4; o.MaxTime = 26 * time.Second }, 10, crawler.EndTime},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -128,7 +128,8 @@ func TestSitemapsAreNoPages(t *testing.T) {
 	}
 }
 
-// A seed that is a sitemap counts as a page, and is read as a sitemap, too.
+// A seed that is a sitemap counts as a page and is passed to the handler. It is also read as a
+// sitemap.
 func TestASeedMayBeASitemap(t *testing.T) {
 	for sitemaps, want := range map[crawler.Sitemaps][]string{
 		crawler.SitemapsOnly: {"http://a.example/map.xml", "http://a.example/", "http://a.example/mapped"},

@@ -194,8 +194,8 @@ type recent struct {
 	ring  [int(rateOver/time.Second) + 1]second
 }
 
-// A second holds the counts of one second of the run. at is the number of that second, counted from
-// the start of the run.
+// A second holds the counts of one second of the run. The field at is the number of that second,
+// counted from the start of the run.
 type second struct {
 	at              int
 	pages, requests int

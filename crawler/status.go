@@ -220,8 +220,8 @@ type StatusSites struct {
 	// Sites counted in GivenUp, sorted by descending number of queued URLs; Given and Detail give
 	// the reason.
 	GivenUpSites []StatusSite `json:"given_up_sites,omitempty"`
-	// At most 15 sites, sorted by the descending time to fetch their queued URLs; Seconds is that
-	// time, as in Longest.
+	// The sites whose queued URLs take longest to fetch, at most 15, the longest first. Seconds is
+	// that time, as in Longest.
 	LongestFirst []StatusSite `json:"longest_first,omitempty"`
 }
 

@@ -210,8 +210,8 @@ func (c *Crawler) Idle() bool {
 	return ok
 }
 
-// idleSummary returns the summary of a run that would find nothing to do. ok is false if the run may find
-// something to do.
+// idleSummary returns the summary of a run that would find nothing to do. ok is false if the run
+// may find something to do.
 func (c *Crawler) idleSummary(r *store.Reader) (s Summary, ok bool) {
 	var was storedRun
 	if known, err := r.Get(keyStoredRun, &was); !known || err != nil || was.Revisits || was.Identity != c.opts.Identity || len(was.changes(&c.opts)) > 0 {
@@ -256,8 +256,8 @@ func (c *Crawler) idleSummary(r *store.Reader) (s Summary, ok bool) {
 	return s, true
 }
 
-// filesIntact reports whether the files of a crawl exist and have the lengths that the state records.
-// Otherwise a run is needed to repair them.
+// filesIntact reports whether the files of a crawl exist and have the lengths that the state
+// records. Otherwise a run is needed to repair them.
 func filesIntact(r *store.Reader) bool {
 	written, err := r.Written()
 	for name, w := range written {

@@ -32,11 +32,11 @@ func (c *Crawler) Resume(reason string) error {
 }
 
 // Slow makes the minimum pause between two requests to a site longer. A pause is measured from the
-// end of the last answer. of is a site, such as https://example.org:8080, or a host name, such as
-// example.org, or empty. A host name means all schemes and ports of the host, but not its
-// subdomains; empty means all sites. If robots.txt or failures of the site require a longer pause,
-// that pause applies. If delay is longer than Budget.Patience and no other URL is left, the run
-// ends. After Slow has returned, no visit begins before the new pause is over. Running visits
+// end of the last answer. The parameter of is a site, such as https://example.org:8080, or a host
+// name, such as example.org, or empty. A host name means all schemes and ports of the host, but not
+// its subdomains; empty means all sites. If robots.txt or failures of the site require a longer
+// pause, that pause applies. If delay is longer than Budget.Patience and no other URL is left, the
+// run ends. After Slow has returned, no visit begins before the new pause is over. Running visits
 // continue.
 //
 // The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs keep
@@ -57,10 +57,10 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	return c.order(Order{Do: OrderSlow, Of: of, What: delay.String(), Reason: reason})
 }
 
-// Exclude ends requests to a site. of is a site or host as for Slow, but must not be empty. Queued
-// URLs stay queued, and links to the site are still queued, too. Left yields these URLs with
-// frontier.Excluded and the reason, which must not be empty. Running visits are finished; after
-// that not even robots.txt is requested.
+// Exclude ends requests to a site. The parameter of is a site or a host, as in Slow, but must not
+// be empty. Queued URLs stay queued, and links to the site are still queued, too. Left yields these
+// URLs with frontier.Excluded and the reason, which must not be empty. Running visits are finished;
+// after that not even robots.txt is requested.
 //
 // The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for an
 // invalid site or an empty reason, or one of the errors of Pause.

@@ -183,8 +183,8 @@ func TestFollowingInvalidReferences(t *testing.T) {
 	})
 }
 
-// If a sitemap names a URL first, and the URL is fetched before a page follows it with a tag, it
-// has no tag. Options.Links may set one. Without sitemaps the page decides.
+// A URL that a sitemap names has no tag if it is fetched before a page follows it with a tag.
+// Options.Links may set a tag for it. Without sitemaps the page decides.
 func TestWhatASitemapNamesGetsItsTag(t *testing.T) {
 	for _, test := range []struct {
 		name     string

@@ -189,8 +189,8 @@ func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Ent
 	return err
 }
 
-// handlePage passes a page to the handler, and then its links to the functions in the options. It returns
-// the entries to queue for the links.
+// handlePage passes a page to the handler, and then its links to the functions in the options. It
+// returns the entries to queue for the links.
 func (j *job) handlePage(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
 		u := page.URL // copied, because the handler may keep and change the page
@@ -207,9 +207,9 @@ func (j *job) handlePage(ctx context.Context, page *Page, res *fetch.Result, f *
 // longHandled is the time after which a warning is logged if the program is still busy with a page.
 const longHandled = 5 * time.Minute
 
-// warnIfSlow logs a warning if the program is busy for longer than longHandled, because the site and a
-// worker wait meanwhile. The caller must call done when the program has finished. with returns the
-// attributes of the warning.
+// warnIfSlow logs a warning if the program is busy for longer than longHandled, because the site
+// and a worker wait meanwhile. The caller must call done when the program has finished. The
+// function with returns the attributes of the warning.
 func (j *job) warnIfSlow(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
@@ -275,8 +275,8 @@ func (j *job) keep(db *store.DB, p *Page, res *fetch.Result, before *recollectio
 	return j.store(db, p.Entry, res, p, before)
 }
 
-// checkPage counts and logs unusual properties of a page: too many links, or the same body as many other
-// pages.
+// checkPage counts and logs unusual properties of a page: too many links, or the same body as many
+// other pages.
 func (j *job) checkPage(p *Page) {
 	if p.html.Cut {
 		var cut int
@@ -315,8 +315,8 @@ func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate
 	return fate, errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
 }
 
-// callOnVisit calls OnVisit at the end of a visit. At this time the next visit of the site may already
-// be running.
+// callOnVisit calls OnVisit at the end of a visit. At this time the next visit of the site may
+// already be running.
 func (j *job) callOnVisit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil
@@ -335,8 +335,9 @@ func (j *job) callOnVisit(e frontier.Entry, res *fetch.Result, fate frontier.Fat
 	return safely("OnVisit", func() { j.opts.OnVisit(v) })
 }
 
-// excuseLostLease changes the result of a request that failed because this node had no lease, the right to
-// send requests. The failure does not count against the site, and the URL is handed out again.
+// excuseLostLease changes the result of a request that failed because this node had no lease, the
+// right to send requests. The failure does not count against the site, and the URL is handed out
+// again.
 func (j *job) excuseLostLease(res *fetch.Result) {
 	c, o := j.deps.cluster, &res.Outcome
 	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble {

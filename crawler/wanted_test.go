@@ -70,7 +70,7 @@ func TestAShorterPathCounts(t *testing.T) {
 		pages, _ := crawl(t, w, set, "http://a.example/1", "http://a.example/late")
 		wantPages(t, pages, "http://a.example/1", "http://a.example/2", "http://a.example/deep", "http://a.example/late")
 	})
-	// The same happens in a rescan, which reads one page after the other.
+	// In a rescan, which reads one page after the other, the URL is queued as well.
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Default(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "x") })

@@ -74,7 +74,7 @@ func of(p *crawler.Page, o Options) (Content, error) {
 }
 
 // Of returns the content of a page. contentType is the value of its Content-Type field. body is the
-// body after its content coding, such as gzip, was removed. It is decoded like in extract.Decode.
+// body after its content coding, such as gzip, was removed. It is decoded as in extract.Decode.
 // Links are resolved against u, or against the base element of the page. Of is safe for concurrent
 // use.
 //

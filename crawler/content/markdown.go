@@ -116,8 +116,8 @@ func isCode(tag atom.Atom) bool {
 	return tag == atom.Code || tag == atom.Tt || tag == atom.Kbd || tag == atom.Samp
 }
 
-// codeLineEnd stands for a line end in code while a page is being converted. The library replaces it
-// by a line end at the end.
+// codeLineEnd stands for a line end in code while a page is being converted. The library replaces
+// it by a line end at the end.
 var codeLineEnd = string(marker.MarkerCodeBlockNewline)
 
 // quotation writes a quotation with a ">" before each line. The library omits it before the second

@@ -184,7 +184,7 @@ func wrapText(n *html.Node) {
 }
 
 // spaceOut puts a space before or after the code element if its text begins or ends with white
-// space, because code in Markdown cannot do so.
+// space, because Markdown drops white space at the ends of code.
 func spaceOut(code *html.Node) {
 	if space, _ := spaceAt(code, false); space {
 		code.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, code)

@@ -77,7 +77,7 @@ func (w *Web) AssertNeverFetched(urls ...string) {
 }
 
 // AssertDelay fails the test if a site got a request less than d after the end of its previous
-// answer, or if it got no request at all. origin names the site, like in the method Site. If origin
+// answer, or if it got no request at all. origin names the site, as in the method Site. If origin
 // is empty, every site is checked.
 func (w *Web) AssertDelay(origin string, d time.Duration) {
 	w.t.Helper()
@@ -193,8 +193,8 @@ func (r Request) violation(format string, args ...any) string {
 	return r.Start.Format(time.TimeOnly) + " " + r.URL() + " " + fmt.Sprintf(format, args...)
 }
 
-// rules returns the rules that apply after r, a request for robots.txt with its answer. old are the
-// rules before it; they stay valid if r does not change them.
+// rules returns the rules that apply after r, a request for robots.txt with its answer. The rules
+// before r are in old, and stay valid if r does not change them.
 func rules(r Request, old *robots.Group) *robots.Group {
 	token, _, _ := strings.Cut(r.UserAgent, " ")
 	token, _, _ = strings.Cut(token, "/")

@@ -13,7 +13,7 @@ import (
 )
 
 // Bomb makes the site answer requests for target (path and query) with size bytes of zeros, encoded
-// with each of the codings in turn. A coding is "gzip", "br" or "zstd", like in Content-Encoding
+// with each of the codings in turn. A coding is "gzip", "br" or "zstd", as in Content-Encoding
 // (RFC 9110, section 8.4). Without codings, Bomb uses gzip.
 func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 	s.web.t.Helper()

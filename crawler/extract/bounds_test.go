@@ -316,8 +316,8 @@ func TestGuessesLookAtTheBeginning(t *testing.T) {
 	}
 }
 
-// After the end tag of a formatting element these elements are open. At most three elements above a
-// block are kept, and at most eight blocks are handled.
+// The rows list the elements that are open after the end tag of a formatting element. At most three
+// elements above a block are kept, and at most eight blocks are handled.
 func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	for page, want := range map[string]string{
 		"<b><i><u><p></b>":                          "i u p",
@@ -396,7 +396,7 @@ func TestWhatTagsBeginWith(t *testing.T) {
 	}
 }
 
-// Short values of attributes are decoded like this.
+// decodeValue decodes these short values of attributes, including NUL and line ends.
 func TestValuesOfOneOctet(t *testing.T) {
 	for raw, want := range map[string]string{"": "", "a": "a", "&": "&", "\r": "\n", "\n": "\n", "\r\n": "\n", "\r\r": "\n\n", "\x00": "\ufffd", "\x01": "\x01"} {
 		if got := decodeValue([]byte(raw)); got != want {

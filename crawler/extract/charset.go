@@ -128,7 +128,7 @@ func ascii(c byte) bool { return 0 < c && c < utf8.RuneSelf }
 func declared(body []byte) (encoding.Encoding, string) {
 	for _, whole := range []bool{false, true} {
 		m := newMarkup(body, "text/html", false)
-		m.open.whole = whole
+		m.open.keepAll = whole
 		for m.next() {
 			if m.z.tag != metaTag {
 				continue
@@ -167,7 +167,7 @@ func metaCharset(z *tokenizer) string {
 	if !strings.EqualFold(z.value(equivName), "content-type") {
 		return ""
 	}
-	// These are the rules of HTML, section 2.4.5.
+	// The rest of this function is the algorithm of HTML, section 2.4.5.
 	content := strings.ToLower(z.value(contentName))
 	for {
 		i := strings.Index(content, "charset")

@@ -7,9 +7,9 @@ import (
 
 // A collector collects the links of a document that is not HTML, up to a maximum number and size.
 type collector struct {
-	doc             Document
-	size            int // total bytes of the links' URLs
-	most, mostBytes int // maximum number of links, and maximum total bytes of their URLs
+	doc                Document
+	size               int // total bytes of the links' URLs
+	maxLinks, maxBytes int // maximum number of links, and maximum total bytes of their URLs
 }
 
 // A found is a reference as written in the document, before it is resolved to a URL.
@@ -21,7 +21,7 @@ type found struct {
 // newCollector returns a collector of references that are relative to base. encode converts the
 // queries of the references to the encoding of the document; if it is nil, they stay in UTF-8.
 func newCollector(base frontier.URL, encode func(string) string) collector {
-	return collector{doc: Document{base: base, encode: encode}, most: MaxLinks, mostBytes: maxLinkBytes}
+	return collector{doc: Document{base: base, encode: encode}, maxLinks: MaxLinks, maxBytes: maxLinkBytes}
 }
 
 // add adds a reference of the document. It returns false if a limit is reached.
@@ -41,7 +41,7 @@ func (c *collector) addTo(base frontier.URL, f found) bool {
 // take adds a link. It returns false if a limit is reached.
 func (c *collector) take(l Link) bool {
 	c.size += len(l.URL.String())
-	if len(c.doc.Links) == c.most || c.size > c.mostBytes {
+	if len(c.doc.Links) == c.maxLinks || c.size > c.maxBytes {
 		c.doc.Cut = true
 		return false
 	}

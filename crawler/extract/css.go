@@ -45,7 +45,7 @@ func styleRefs(css string) iter.Seq2[string, string] {
 	}
 }
 
-// A styleScanner is a tokenizer by CSS Syntax Level 3, section 4, without the parts that do not
+// A styleScanner is a tokenizer that follows CSS Syntax Level 3, section 4, without the parts that do not
 // matter to references. It also finds the start of a rule, which is a part of the parser (section
 // 5.4).
 type styleScanner struct {
@@ -162,7 +162,7 @@ func (s *styleScanner) pop(bracket byte) {
 }
 
 // identLike reads a name. If a bracket follows, it also reads the start of a function, or a URL
-// (section 4.3.4). want is the kind of the reference that is expected here, or "".
+// (section 4.3.4). The parameter want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) identLike(want string) {
 	name := s.name()
 	if s.pos == len(s.css) || s.css[s.pos] != '(' {
@@ -191,7 +191,7 @@ func (s *styleScanner) identLike(want string) {
 }
 
 // wanted returns the kind of the next URL, or "" if the URL is in a condition and is not loaded.
-// want is the kind that is expected here, or "".
+// The parameter want is the kind that is expected here, or "".
 func (s *styleScanner) wanted(want string) string {
 	if want == "" && !s.prelude {
 		return urlKind
@@ -200,7 +200,7 @@ func (s *styleScanner) wanted(want string) string {
 }
 
 // unquoted reads the rest of a url() without quotes, including its closing bracket (section 4.3.6).
-// want is the kind of the reference that is expected here, or "".
+// The parameter want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) unquoted(want string) {
 	start, end := s.pos, -1
 	for s.pos < len(s.css) {
@@ -248,7 +248,7 @@ func (s *styleScanner) skipBadURL() {
 }
 
 // text reads a string (section 4.3.5). A string that contains a line end is invalid and ignored.
-// want is the kind of the reference that is expected here, or "".
+// The parameter want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) text(want string) {
 	quote := s.css[s.pos]
 	s.pos++

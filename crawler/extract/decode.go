@@ -8,7 +8,7 @@ import (
 )
 
 // decodeText decodes the text of a title, which may contain character references but no elements.
-// NUL becomes U+FFFD, like in an HTML parser.
+// NUL becomes U+FFFD, as in an HTML parser.
 func decodeText(raw []byte) string {
 	s := strings.ReplaceAll(string(raw), "\x00", "\ufffd")
 	return html.UnescapeString(s)

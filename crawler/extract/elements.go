@@ -224,7 +224,7 @@ func (s *scanner) nameOfElement() string {
 }
 
 // nested returns the kind of link (frontier.Hop) of an object or embed element. An HTML document in
-// it is a link, like in a frame. Any other resource is embedded.
+// it is a link, as in a frame. Any other resource is embedded.
 func (s *scanner) nested() frontier.Hop {
 	mediaType, _, _ := strings.Cut(s.z.value(typeName), ";")
 	if IsHTML(strings.ToLower(strings.Trim(mediaType, blanks))) {

@@ -161,7 +161,7 @@ func scan(body []byte, mediaType string, opts Options, within int) *scanner {
 	s.begin(body, mediaType, opts, within)
 	if s.run(); s.open.lost {
 		s.begin(body, mediaType, opts, within)
-		s.open.whole = true
+		s.open.keepAll = true
 		s.run()
 	}
 	return s
@@ -172,8 +172,8 @@ type span struct{ start, end int }
 
 // A ref is a reference that is not resolved yet, because a base element may follow. In
 // scanner.said, the bytes of rel are followed by those of Link.Lang, and then by those of
-// Link.Text. lang is the length of Link.Lang in bytes. said is the length of Link.Lang and
-// Link.Text together.
+// Link.Text. The field lang is the length of Link.Lang in bytes. The field said is the length of
+// Link.Lang and Link.Text together.
 type ref struct {
 	raw   span // part of scanner.text
 	rel   span // part of scanner.said
@@ -200,7 +200,7 @@ type scanner struct {
 	body     bool     // the body element has begun
 }
 
-// scanners is a pool of scanners, because they are large.
+// scanners is a pool of scanners, which are reused because they are large.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 // Limits of the memory that a scanner in the pool keeps.

@@ -242,7 +242,7 @@ func TestWhatWasReadBeforeChangesNothing(t *testing.T) {
 		if fresh.run(); fresh.open.lost {
 			fresh = new(scanner)
 			fresh.begin([]byte(page), "text/html", opts, 0)
-			fresh.open.whole = true
+			fresh.open.keepAll = true
 			fresh.run()
 		}
 		want[i] = show(fresh.document(u, nil))

@@ -21,7 +21,7 @@ import (
 // of these, the time is its pubDate or date. Document.Every is the ttl of RSS 2.0, or is computed
 // from updatePeriod and updateFrequency (RDF Site Summary 1.0, module Syndication).
 func Feed(body []byte, u frontier.URL, mediaType string, opts Options) Document {
-	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, dates: dates{changes: opts.Changes}, of: "feed", base: u}
+	f := feed{c: newCollector(u, nil), embeds: opts.Embeds, dates: dates{changes: opts.Changes}, part: "feed", base: u}
 	f.c.doc.Feed = true
 	if isJSON(mediaType) || bytes.HasPrefix(bytes.TrimLeft(body, blanks), []byte("{")) {
 		f.json(body)
@@ -38,22 +38,22 @@ func isJSON(mediaType string) bool {
 }
 
 type feed struct {
-	c      collector
-	embeds bool
-	full   bool // a limit is reached, and no more links are accepted
+	c            collector
+	embeds       bool
+	limitReached bool // a limit is reached, and no more links are accepted
 	dates
-	of string // the part of the feed that is being read: "feed", "item" or "entry"
+	part string // the part of the feed that is being read: "feed", "item" or "entry"
 
 	x *xmlScanner
 	// Name of the open element if it describes an image or a person; otherwise "".
-	within    string
-	collected string       // name of the element whose text is being collected; otherwise ""
-	base      frontier.URL // base URL for the references of the element that began last
+	within string
+	textOf string       // name of the element whose text is being collected; otherwise ""
+	base   frontier.URL // base URL for the references of the element that began last
 }
 
 func (f *feed) xml(x *xmlScanner) {
 	f.x = x
-	for !f.full {
+	for !f.limitReached {
 		token := x.next()
 		f.handleText()
 		switch token {
@@ -72,7 +72,7 @@ func (f *feed) start(name string) {
 	switch name {
 	case "item", "entry":
 		f.endItem()
-		f.of, f.within = name, ""
+		f.part, f.within = name, ""
 		f.beginItem()
 	case "author", "contributor":
 		f.within = name
@@ -86,7 +86,7 @@ func (f *feed) start(name string) {
 		if href := f.x.attr("href"); href == "" {
 			f.collect(name)
 		} else if rel := f.x.attr("rel"); leadsOn(rel) {
-			f.add(found{raw: href, where: f.of + "/" + name, rel: rel, lang: f.x.attr("hreflang"), hop: frontier.HopLink})
+			f.add(found{raw: href, where: f.part + "/" + name, rel: rel, lang: f.x.attr("hreflang"), hop: frontier.HopLink})
 		}
 	case "guid":
 		if !strings.EqualFold(f.x.attr("ispermalink"), "false") {
@@ -99,15 +99,15 @@ func (f *feed) start(name string) {
 			f.collect(name)
 		}
 	case "pubdate", "date", "updated", "modified":
-		if f.changes && f.of != "feed" {
+		if f.changes && f.part != "feed" {
 			f.collect(name)
 		}
 	case "ttl", "updateperiod", "updatefrequency":
-		if f.of == "feed" {
+		if f.part == "feed" {
 			f.collect(name)
 		}
 	case "title":
-		if f.of == "feed" && f.within == "" && f.c.doc.Title == "" {
+		if f.part == "feed" && f.within == "" && f.c.doc.Title == "" {
 			f.collect(name)
 		}
 	case "enclosure", "player":
@@ -146,24 +146,24 @@ func (f *feed) end(name string) {
 	switch name {
 	case "item", "entry":
 		f.endItem()
-		f.of, f.within = "feed", ""
+		f.part, f.within = "feed", ""
 	case "author", "contributor", "image":
 		f.within = ""
 	}
 }
 
 func (f *feed) collect(name string) {
-	f.collected = name
+	f.textOf = name
 	f.x.collect()
 }
 
-// handleText reads the text of the element f.collected, which has ended.
+// handleText reads the text of the element f.textOf, which has ended.
 func (f *feed) handleText() {
-	name := f.collected
+	name := f.textOf
 	if name == "" {
 		return
 	}
-	f.collected = ""
+	f.textOf = ""
 	text, whole := f.x.collected()
 	if !whole || f.x.eof {
 		return
@@ -194,20 +194,20 @@ func (f *feed) handleText() {
 }
 
 func (f *feed) link(raw, name, rel string) {
-	f.add(found{raw: raw, where: f.of + "/" + name, rel: rel, hop: frontier.HopLink})
+	f.add(found{raw: raw, where: f.part + "/" + name, rel: rel, hop: frontier.HopLink})
 }
 
 func (f *feed) embed(raw, name string) {
 	if f.embeds {
-		f.add(found{raw: raw, where: f.of + "/" + name, hop: frontier.HopEmbed})
+		f.add(found{raw: raw, where: f.part + "/" + name, hop: frontier.HopEmbed})
 	}
 }
 
 func (f *feed) add(r found) {
-	if r.raw == "" || f.full {
+	if r.raw == "" || f.limitReached {
 		return
 	}
-	f.full = !f.c.addTo(f.base, r)
+	f.limitReached = !f.c.addTo(f.base, r)
 }
 
 // leadsOn reports whether a link of Atom with this rel leads to a document. It knows the link types

@@ -23,7 +23,7 @@ func (f *feed) json(body []byte) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var levels []jsonLevel
-	for !f.full {
+	for !f.limitReached {
 		token, err := d.Token()
 		if err != nil {
 			return
@@ -77,10 +77,10 @@ func (f *feed) value(levels []jsonLevel, text string) {
 		f.c.doc.Title = strings.Join(strings.Fields(text), " ")
 		return
 	}
-	f.of = "feed"
+	f.part = "feed"
 	local, item := strings.CutPrefix(name, "items/")
 	if item {
-		f.of = "item"
+		f.part = "item"
 	}
 	switch name {
 	case "items/date_modified":

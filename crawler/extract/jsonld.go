@@ -198,8 +198,8 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd returns the offset of the quote that ends a string, or -1 if there is none. at is the
-// offset after the opening quote.
+// stringEnd returns the offset of the quote that ends a string, or -1 if there is none. The
+// parameter at is the offset after the opening quote.
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')

@@ -61,8 +61,8 @@ func TestEachAttributeThatAPageIsShownWith(t *testing.T) {
 	}
 }
 
-// The value of such an attribute is either a URL or a value of background-image, because some
-// scripts expect the one and some the other.
+// The value of data-bg or data-background-image is a URL, or a value of background-image. Some
+// scripts expect the one, some the other.
 func TestALateBackgroundIsAURLOrWrittenAsInAStyleSheet(t *testing.T) {
 	for page, want := range map[string]string{
 		`<p data-bg="url(1)"><p data-background-image=" URL( '2' ) ">`:      "E p/data-bg /dir/1, E p/data-background-image /dir/2",

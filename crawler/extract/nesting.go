@@ -132,7 +132,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 	case t&heading != 0 && within&heading != 0:
 		o.close(len(o.stack) - 1)
 	case name == atom.Form:
-		o.lost = !o.whole
+		o.lost = !o.keepAll
 		o.form = !o.inTemplate()
 	case name == atom.Button:
 		o.close(o.find(atom.Button, endsScope))
@@ -224,7 +224,7 @@ func (o *openElements) closeTable() {
 			return
 		}
 	}
-	o.lost = !o.whole
+	o.lost = !o.keepAll
 }
 
 // startTablePart opens a part of a table. It first opens the missing parts around it, such as a row
@@ -235,7 +235,7 @@ func (o *openElements) startTablePart(name elementName, z *tokenizer) {
 		at--
 	}
 	if at < 0 {
-		o.lost = !o.whole
+		o.lost = !o.keepAll
 		return
 	}
 	within := o.stack[at+1:]
@@ -289,7 +289,7 @@ func (o *openElements) endHTML(name elementName) {
 	case t&heading != 0:
 		o.endHeading()
 	case name == atom.Form:
-		o.lost = !o.whole
+		o.lost = !o.keepAll
 		o.endForm()
 	case t&formats != 0:
 		o.adopt(name)
@@ -302,7 +302,7 @@ func (o *openElements) endHTML(name elementName) {
 // element for which ends returns true. They are enough if one of them is such an element, or if the
 // stack has all open elements.
 func (o *openElements) reaches(ends func(element) bool) bool {
-	return o.whole || slices.ContainsFunc(o.stack, ends)
+	return o.keepAll || slices.ContainsFunc(o.stack, ends)
 }
 
 func (o *openElements) endHeading() {

@@ -46,7 +46,7 @@ func treeStack(t *testing.T, page []byte) []element {
 
 func ourStack(page []byte, whole bool) (openElements, bool) {
 	m := newMarkup(page, "text/html", true)
-	m.open.whole = whole
+	m.open.keepAll = whole
 	for m.next() {
 	}
 	top := m.open.top()

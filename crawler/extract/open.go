@@ -54,16 +54,16 @@ func (m *markup) next() bool {
 // Outside of SVG and MathML the stack is empty and costs no time. In rare cases an end tag inside
 // SVG or MathML closes elements outside, such as </div> in <div><svg></div>. The result then
 // depends on earlier tags, which are not in the stack. In this case the field lost is set, and the
-// document must be read once more with the field whole set. With whole, the stack keeps all open
+// document must be read once more with the field keepAll set. With keepAll, the stack keeps all open
 // elements. Unlike in HTML, formatting elements are not opened again if their own end tag is
 // missing.
 type openElements struct {
-	whole bool
-	lost  bool
-	xml   bool // a slash closes any element, because the document is XHTML
+	keepAll bool
+	lost    bool
+	xml     bool // a slash closes any element, because the document is XHTML
 
 	stack     []element
-	beyond    int  // number of open elements beyond maxOpen, which are not in the stack
+	tooDeep   int  // number of open elements beyond maxOpen, which are not in the stack
 	templates int  // number of open templates that began while the stack was empty
 	form      bool // a form is open, so another form cannot begin
 }
@@ -93,7 +93,7 @@ const (
 
 // tracks reports whether every tag must be passed to the stack. Otherwise only the tags that begin
 // or end SVG, MathML or a template must be passed.
-func (o *openElements) tracks() bool { return o.whole || len(o.stack) > 0 }
+func (o *openElements) tracks() bool { return o.keepAll || len(o.stack) > 0 }
 
 // foreign reports whether the innermost open element belongs to SVG or MathML.
 func (o *openElements) foreign() bool { return o.top().space != htmlSpace }
@@ -142,7 +142,7 @@ func (o *openElements) push(e element, z *tokenizer) {
 	switch {
 	case (e.space != htmlSpace || o.xml) && z.selfClosing():
 	case len(o.stack) == maxOpen:
-		o.beyond++
+		o.tooDeep++
 	default:
 		o.stack = append(o.stack, e)
 	}
@@ -197,8 +197,8 @@ func holdsHTML(z *tokenizer) bool {
 func (o *openElements) end(z *tokenizer) {
 	name := z.elementName()
 	switch {
-	case o.beyond > 0:
-		o.beyond--
+	case o.tooDeep > 0:
+		o.tooDeep--
 	case !o.tracks():
 		o.templates = max(0, o.templates-1)
 	case o.foreign():

@@ -112,7 +112,7 @@ func rootName(body []byte) string {
 // readSitemap reads a sitemap. It returns false if body is not a sitemap.
 func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	c := newCollector(u, nil)
-	c.most, c.mostBytes = maxSitemapURLs, maxSitemapLinkBytes
+	c.maxLinks, c.maxBytes = maxSitemapURLs, maxSitemapLinkBytes
 	var failed error
 	s := sitemap{u: u, yield: func(e SitemapEntry, err error) bool {
 		if err != nil {

@@ -99,7 +99,7 @@ type sitemap struct {
 	yield   func(SitemapEntry, error) bool
 	count   int
 	stopped bool
-	long    bool // a URL was too long
+	tooLong bool // a URL was too long
 
 	entry SitemapEntry
 	begun bool
@@ -107,8 +107,8 @@ type sitemap struct {
 	feed  bool   // the document is RSS or Atom, in which URLs may be relative
 	root  string // name of the root element
 	// The element of an extension that is open: "image", "video", "news" or "".
-	in string
-	of string // name of the element whose text is being collected; "" if there is none
+	extension string
+	textOf    string // name of the element whose text is being collected; "" if there is none
 }
 
 // read parses a sitemap in UTF-8.
@@ -122,7 +122,7 @@ func (s *sitemap) read(in *bufio.Reader) {
 	default:
 		err = s.lines(in)
 	}
-	if err == nil && s.long {
+	if err == nil && s.tooLong {
 		err = errSitemapURLLength
 	}
 	if errors.Is(err, io.EOF) {
@@ -161,7 +161,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 	for !s.stopped {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			s.long = true
+			s.tooLong = true
 			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = in.ReadSlice('\n')
 			}
@@ -178,7 +178,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 			}
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) && (s.count > 0 || s.long) {
+			if errors.Is(err, io.EOF) && (s.count > 0 || s.tooLong) {
 				err = nil
 			}
 			return err
@@ -235,8 +235,8 @@ func (s *sitemap) tag(token xmlToken) {
 		}
 		return
 	case "image", "video", "news":
-		if s.in = name; token == xmlEnd {
-			s.in = ""
+		if s.extension = name; token == xmlEnd {
+			s.extension = ""
 		}
 		return
 	}
@@ -292,20 +292,20 @@ func (s *sitemap) feedTag(token xmlToken) {
 }
 
 func (s *sitemap) collect(name string) {
-	s.of = name
+	s.textOf = name
 	s.x.collect()
 }
 
-// handleText processes the text of the element s.of, which has ended.
+// handleText processes the text of the element s.textOf, which has ended.
 func (s *sitemap) handleText() {
-	if s.of == "" {
+	if s.textOf == "" {
 		return
 	}
-	of := s.of
-	s.of = ""
+	of := s.textOf
+	s.textOf = ""
 	text, whole := s.x.collected()
 	if !whole {
-		s.long = s.long || of == "loc" || of == "link"
+		s.tooLong = s.tooLong || of == "loc" || of == "link"
 		return
 	}
 	if s.x.eof {
@@ -314,9 +314,9 @@ func (s *sitemap) handleText() {
 	e := &s.entry
 	switch of {
 	case "loc":
-		if s.in == "image" {
+		if s.extension == "image" {
 			s.more(&e.Embeds, text, Link{Hop: frontier.HopEmbed, Where: "image:loc"})
-		} else if s.in == "" {
+		} else if s.extension == "" {
 			s.locate(text, "loc")
 		}
 	case "content_loc", "player_loc", "thumbnail_loc":
@@ -365,11 +365,12 @@ func (s *sitemap) short(raw string) bool {
 	if utf8.RuneCountInString(raw) < maxSitemapURLLength {
 		return true
 	}
-	s.long = true
+	s.tooLong = true
 	return false
 }
 
-// more adds a link to the alternates or the embeds of the current entry, which is to.
+// more resolves raw, and appends the link l with this URL to *to, the alternates or the embeds of
+// the current entry.
 func (s *sitemap) more(to *[]Link, raw string, l Link) {
 	if !s.begun || raw == "" || len(*to) == maxExtras || !s.short(raw) {
 		return
@@ -388,7 +389,7 @@ func (s *sitemap) begin(index bool) {
 // finish yields the current entry, if it has a URL.
 func (s *sitemap) finish() {
 	begun := s.begun
-	s.begun, s.in = false, ""
+	s.begun, s.extension = false, ""
 	if !begun || s.entry.URL.IsZero() || s.stopped {
 		return
 	}

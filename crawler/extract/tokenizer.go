@@ -58,7 +58,7 @@ const (
 	metaTag
 	objectTag
 	qTag
-	rawTag // textarea and similar elements
+	rawTag // other elements with raw text, such as textarea
 	scriptTag
 	styleTag
 	svgTag
@@ -168,7 +168,7 @@ func (z *tokenizer) end() tokenKind {
 	return endOfInput
 }
 
-// skipPast moves behind the next c, or to the end of the input.
+// skipPast moves past the next c, or to the end of the input.
 func (z *tokenizer) skipPast(c byte) {
 	if i := bytes.IndexByte(z.buf[z.pos:], c); i >= 0 {
 		z.pos += i + 1
@@ -239,9 +239,9 @@ func (z *tokenizer) readStartTag() tokenKind {
 	return startTag
 }
 
-// readName reads the name of a tag. raw is that name if the element has raw text, and "" otherwise.
-// The content of noscript and noframes is not raw text here, because this reader runs no scripts
-// and shows no frames.
+// readName reads the name of a tag. The result raw is that name if the element has raw text, and ""
+// otherwise. The content of noscript and noframes is not raw text here, because this reader runs no
+// scripts and shows no frames.
 func (z *tokenizer) readName() (t tag, raw string) {
 	start := z.pos
 	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
@@ -341,7 +341,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	return otherTag, ""
 }
 
-// skipAttributes moves behind the end of a tag. It returns false if the input ends first.
+// skipAttributes moves past the end of a tag. It returns false if the input ends first.
 func (z *tokenizer) skipAttributes() bool {
 	for z.pos < len(z.buf) {
 		if z.buf[z.pos] == '>' {

@@ -87,8 +87,8 @@ var foreignParts = []string{
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 
-// tableParts are parts of random documents with tables, because a table closes the elements that are
-// open inside it, including SVG.
+// tableParts are parts of random documents with tables, because a table closes the elements that
+// are open inside it, including SVG.
 var tableParts = []string{
 	"<table>", "<table>", "</table>", "<tr>", "<td>", "<th>", "<tbody>", "</tbody>", "</tr>", "</td>", "<caption>", "</caption>", "<col>", "<colgroup>", "</colgroup>", "<thead>",
 	"<svg>", "<svg>", "<svg><g>", "</svg>", "<math>", "<mi>", "</mi>", "<foreignObject>", "</foreignObject>", "<title>", "</title>", "<style>", "</style>",

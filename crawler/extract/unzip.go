@@ -19,7 +19,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	if c.left < 0 {
 		return 0, c.err
 	}
-	// It reads one byte more than allowed, to find out whether the text is too long.
+	// Reads one byte more than allowed, to find out whether the text is too long.
 	n, err := c.r.Read(p[:min(int64(len(p)), c.left+1)])
 	if c.left -= int64(n); c.left < 0 {
 		return n - 1, c.err

@@ -44,13 +44,13 @@ type visibleText struct {
 	blank bool // the next text follows a space
 }
 
-// unseen reports whether elements with that name have elements as content that are not visible.
+// unseen reports whether the elements inside an element with that name are not visible.
 func unseen(name elementName) bool {
 	return name == atom.Template || name == atom.Noscript || name == atom.Noframes
 }
 
-// unseenText reports whether elements with that name have raw text that is not visible. The raw
-// text of textarea, xmp and plaintext is visible.
+// unseenText reports whether the raw text of an element with that name is not visible. The raw text
+// of textarea, xmp and plaintext is visible.
 func unseenText(name elementName) bool {
 	switch name {
 	case atom.Script, atom.Style, atom.Title, atom.Iframe, atom.Noembed:

@@ -23,14 +23,14 @@ type xmlScanner struct {
 	run        []byte // text that was read but not decoded yet
 	text       []byte // decoded text since collect was called
 	collecting bool
-	long       bool // the text was longer than maxXMLText
+	tooLong    bool // the text was longer than maxXMLText
 	tag        []byte
 
 	// The fields below describe the tag that was read.
 	prefix, name string // in lower case
 	attrs        []xmlAttr
-	ended        bool // the tag is <x/>, so next returns its end, too
-	again        bool // next must return the last end tag once more
+	selfClosing  bool // the tag is <x/>, so next returns its end, too
+	repeatEnd    bool // next must return the last end tag once more
 
 	depth int // number of open elements
 	bases []xmlBase
@@ -69,12 +69,12 @@ func newXMLScanner(r io.Reader, base frontier.URL) *xmlScanner {
 
 // next reads the next tag.
 func (x *xmlScanner) next() xmlToken {
-	if x.ended {
-		x.ended = false
+	if x.selfClosing {
+		x.selfClosing = false
 		return x.end()
 	}
-	if x.again {
-		x.again = false
+	if x.repeatEnd {
+		x.repeatEnd = false
 		return xmlEnd
 	}
 	for {
@@ -98,7 +98,7 @@ func (x *xmlScanner) next() xmlToken {
 		case len(head) > 1 && head[0] == '/' && startsXMLName(head[1]):
 			x.r.Discard(1)
 			if x.readTag() {
-				x.ended = false
+				x.selfClosing = false
 				return x.end()
 			}
 		case len(head) > 0 && startsXMLName(head[0]):
@@ -117,14 +117,14 @@ func startsXMLName(c byte) bool { return letter(c) || c == '_' || c == ':' || c 
 
 // collect begins to collect text. The method collected returns it.
 func (x *xmlScanner) collect() {
-	x.text, x.collecting, x.long = x.text[:0], true, false
+	x.text, x.collecting, x.tooLong = x.text[:0], true, false
 }
 
 // collected returns the text since collect was called, without white space at its ends. It returns
 // false if the text was longer than maxXMLText.
 func (x *xmlScanner) collected() (string, bool) {
 	x.collecting = false
-	return strings.Trim(string(x.text), blanks), !x.long
+	return strings.Trim(string(x.text), blanks), !x.tooLong
 }
 
 // readText reads text up to the next '<', and that '<'.
@@ -166,7 +166,7 @@ func (x *xmlScanner) keep(part ...byte) {
 		return
 	}
 	if len(x.text)+len(x.run)+len(part) > maxXMLText {
-		x.long = true
+		x.tooLong = true
 		return
 	}
 	x.run = append(x.run, part...)
@@ -189,8 +189,8 @@ func (x *xmlScanner) readByte() (byte, bool) {
 	return c, true
 }
 
-// skipPast moves behind the next occurrence of end. If text is true, it keeps the bytes before end
-// as text.
+// skipPast moves past the next occurrence of end. If text is true, it keeps the bytes before end as
+// text.
 func (x *xmlScanner) skipPast(end string, text bool) {
 	var last uint32
 	var want uint32
@@ -245,7 +245,7 @@ func (x *xmlScanner) readTag() bool {
 				quote = 0
 			}
 		case c == '>':
-			x.ended = last == '/'
+			x.selfClosing = last == '/'
 			x.readName()
 			return true
 		case last == '=' && (c == '"' || c == '\''):
@@ -353,7 +353,7 @@ func (x *xmlScanner) end() xmlToken {
 // base returns the base URL for references at the current position (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves behind the end of the element that was opened last. If its end tag is missing, skip
+// skip moves past the end of the element that was opened last. If its end tag is missing, skip
 // stops before the end of the first outer element whose name is in holders.
 func (x *xmlScanner) skip(holders ...string) {
 	name, open, inside := x.name, 1, 0
@@ -370,7 +370,7 @@ func (x *xmlScanner) skip(holders ...string) {
 			open += step
 		case slices.Contains(holders, x.name):
 			if inside += step; inside < 0 {
-				x.again = true
+				x.repeatEnd = true
 				return
 			}
 		}

@@ -12,8 +12,9 @@ import (
 type Believer interface {
 	Policy
 	// Believes reports whether a page is fetched earlier if a list reports a change since the
-	// page's last visit. list is the URL of the list. least is the minimum time from the last visit
-	// to the next one. Believes must always return the same results for the same URL.
+	// page's last visit. The parameter list is the URL of the list. The result least is the minimum
+	// time from the last visit to the next one. Believes must always return the same results for
+	// the same URL.
 	Believes(list string) (least time.Duration, ok bool)
 }
 
@@ -46,8 +47,8 @@ type Dates struct {
 // time to make a list and all pages in it.
 const alike = 30 * time.Minute
 
-// ReadDates returns the Dates of a list. said yields the dates in the list, and read is the time at
-// which the list was read. ReadDates ignores zero times.
+// ReadDates returns the Dates of a list. The parameter said yields the dates in the list. The
+// parameter read is the time at which the list was read. ReadDates ignores zero times.
 func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	var all []int64
 	for t := range said {
@@ -73,9 +74,9 @@ func ReadDates(said iter.Seq[time.Time], read time.Time) Dates {
 	return d
 }
 
-// Changed returns the time at which a page was changed. said is the date of the page in the list.
-// ok is false if the date is not believed, because it is zero, in the future, or the date of more
-// than half of the pages.
+// Changed returns the time at which a page was changed. The parameter said is the date of the page
+// in the list. ok is false if the date is not believed, because it is zero, in the future, or the
+// date of more than half of the pages.
 func (d Dates) Changed(said time.Time) (at time.Time, ok bool) {
 	at = endOfDay(said)
 	if at.IsZero() || at.After(d.read) || !d.common.IsZero() && near(at, d.common) {
