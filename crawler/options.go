@@ -196,8 +196,8 @@ type Robots struct {
 	// Whether a robots.txt with status 401, 402, 403 or 451 allows all requests, as RFC 9309 says;
 	// if false, it forbids them.
 	AllowForbidden bool
-	// The purpose of the crawl; empty: not declared. If its owner refuses this purpose, a page is
-	// not requested, or its answer is discarded: the Handler does not get it, and its links are not
+	// The purpose of the crawl; empty: not declared. A page whose owner refuses this purpose is not
+	// requested, or its answer is discarded: the Handler does not get it, and its links are not
 	// followed.
 	Purpose robots.Purpose
 }

@@ -3,8 +3,10 @@ package crawler_test
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/url"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -150,14 +152,20 @@ func TestSettingsSetTheirOwnText(t *testing.T) {
 
 // The defaults in the comments of Options are the defaults of a crawl.
 func TestDefaultsAreThoseOfTheComments(t *testing.T) {
-	source, err := os.ReadFile("options.go")
+	file, err := parser.ParseFile(token.NewFileSet(), "options.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^\t(\w+) .*// .*; 0: ([^,;\n]+)`).FindAllStringSubmatch(string(source), -1) {
-		said[m[1]] = strings.NewReplacer(" min", "m", "no limit", "none", " ", "").Replace(m[2])
-	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if field, ok := n.(*ast.Field); ok && len(field.Names) > 0 {
+			comment := strings.Join(strings.Fields(field.Doc.Text()+" "+field.Comment.Text()), " ")
+			if m := regexp.MustCompile(`; 0: ([^,;.]+)`).FindStringSubmatch(comment); m != nil && said[field.Names[0].Name] == "" {
+				said[field.Names[0].Name] = strings.NewReplacer(" min", "m", "no limit", "none", " ", "").Replace(m[1])
+			}
+		}
+		return true
+	})
 	for _, s := range new(crawler.Options).Settings() {
 		switch s.Type() {
 		case "number", "duration", "size":

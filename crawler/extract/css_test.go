@@ -57,7 +57,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:url(/**/"x")}`, nil},
 		{`a{b:url(/**/x)}`, []string{"url /**/x"}},
 
-		// These names are not url.
+		// The functions in the first of these rows have other names than url.
 		{`a{b:xurl(x) -url(x) url-x(x) url (x) --url(x) #url(x) 1url(x) @url(x) 1e3url(x) +.5url(x) ürl(x) ` + "\x00url(x)}", nil},
 		{`a{b:u\72l(x)u\72 l(y)\55\000052\l(z) \75 RL(w)}`, []string{"url x", "url y", "url z", "url w"}},
 		{`a{b:1.url(x) +url(y) -/**/url(z) #/**/url(w)}`, []string{"url x", "url y", "url z", "url w"}},
