@@ -290,7 +290,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// An incomplete index is rebuilt at the end of a run, whatever the outputs of the run are. It never
+// An incomplete index is rebuilt at the end of a run, with any outputs. It never
 // makes a run fail.
 func TestALostIndexIsMadeAgain(t *testing.T) {
 	c := crawlCopies(t)[0]

@@ -176,7 +176,7 @@ var loops = map[string]func(ctx context.Context, c *crawler.Crawler, body func()
 	},
 }
 
-// In whatever way a loop is left, the crawl ends, its directory is closed, and the next run gets
+// If a loop is left in any way, the crawl ends, its directory is closed, and the next run gets
 // the pages that were not taken.
 func TestLoopsThatAreLeft(t *testing.T) {
 	leave := map[string]func(c *crawler.Crawler, cancel context.CancelFunc) bool{

@@ -29,7 +29,7 @@ var badPages = map[string]func(*crawltest.Site, string){
 	},
 }
 
-// Whatever one URL of a site answers, the other URLs are fetched, and the URL gets a final result.
+// After any answer of one URL of a site, the other URLs are fetched, and the URL gets a final result.
 //
 // For site owners: "After such a wait the crawler tries another page first."
 func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A plan requests only robots.txt, once for each site, whatever the server answers.
+// A plan requests only robots.txt, once for each site, after any answer.
 func TestAPlanRequestsOnlyRobotsTxt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -78,7 +78,7 @@ func TestAPlanKeepsToTheRate(t *testing.T) {
 }
 
 // A plan gives no verdict on seeds that are opted out. It gives one on the other seeds of the site,
-// in whatever order the seeds are.
+// in any order of the seeds.
 func TestAPlanJudgesEachSeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

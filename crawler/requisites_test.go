@@ -133,7 +133,7 @@ func TestAnImageThatIsAlsoALinkOutOfScope(t *testing.T) {
 	}
 }
 
-// Links in the header are followed, whatever the type of the answer.
+// Links in the header are followed in an answer of any type.
 func TestLinksOfTheHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -331,7 +331,7 @@ func TestAnOpenRunLeavesNoHoles(t *testing.T) {
 	})
 }
 
-// The images and scripts of a page are fetched before its links, whatever their ranks. Entries that
+// The images and scripts of a page are fetched before its links, with any ranks. Entries that
 // were queued before come first.
 func TestRequisitesComeBeforeLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -129,7 +129,7 @@ func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 }
 
 // A copy of robots.txt applies to the page for which it was fetched, however long the page waits
-// and for whatever reason.
+// and for any reason.
 //
 // For site owners: "A page is judged by the copy of robots.txt that was fetched for it, however
 // long the site then waits for its turn."

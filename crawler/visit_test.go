@@ -140,7 +140,7 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 	}
 }
 
-// A visit calls JobDeps.DB once, whatever its result: a robots.txt, a redirect of a seed, a page of
+// A visit calls JobDeps.DB once, with any result: a robots.txt, a redirect of a seed, a page of
 // a new host, a page that is fetched again, or a refused page.
 func TestAVisitCallsDBOnce(t *testing.T) {
 	dir := t.TempDir()

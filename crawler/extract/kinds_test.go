@@ -351,7 +351,7 @@ func TestQueriesInStylesAndData(t *testing.T) {
 	}
 }
 
-// The number of references is limited, whatever their kind.
+// The number of references of each kind is limited.
 func TestBoundsOfEachKind(t *testing.T) {
 	for name, refs := range map[string][2]string{
 		"style sheet": {"<style>", "a{b:url(1)}"}, "style attribute": {"<p style='", "a:url(1);"}, "styles": {"", "<p style=a:url(1)>"},
