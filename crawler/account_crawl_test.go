@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// accountOf returns the account of the crawl in dir, which is closed at the end of the test.
+// accountOf opens the account of the crawl in dir. It is closed at the end of the test.
 func accountOf(t *testing.T, dir string) *account.Account {
 	t.Helper()
 	r, err := store.OpenReader(dir)
@@ -45,7 +45,7 @@ func codes(t *testing.T, a *account.Account, site frontier.Site) (all []string) 
 	return all
 }
 
-// The budget, the limits and the defaults are those of the last run.
+// An account applies the budget, the limits and the defaults of the last run.
 func TestCodesDependOnTheSettingsOfTheLastRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
@@ -80,7 +80,8 @@ func TestCodesDependOnTheSettingsOfTheLastRun(t *testing.T) {
 	}
 }
 
-// A running crawl can give account, and neither waits for the other.
+// The account of a running crawl can be read, and neither the reader nor the crawl waits for the
+// other.
 func TestARunningCrawlGivesAccount(t *testing.T) {
 	dir := t.TempDir()
 	db, err := store.Open(dir, store.Options{})

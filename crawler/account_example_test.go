@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Account.Explain says why a URL was not fetched, after the crawl has ended.
+// After the crawl has ended, Account.Explain gives the reason why a URL was not fetched.
 func ExampleAccount_Explain() {
 	const dir = "news.crawl"
 	r, err := store.OpenReader(dir)

@@ -10,9 +10,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// again sets in res the time at which an entry will be fetched again after this visit. p is the
-// page that the visit got, or nil. The parameter before has what earlier visits of the URL have
-// stored. The error is a *PanicError of Options.Revisit.
+// again decides when the URL of e is fetched again, and stores that time in res.Outcome.Revisit. It
+// does nothing without Options.Revisit, or if the visit failed and will be retried. The page of
+// this visit is p, or nil if there is none. The parameter before holds the records of earlier
+// visits of the URL. The error is a *PanicError if Options.Revisit panicked.
 func (j *job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome
 	if j.opts.Revisit == nil || o.Again || o.Fate.Code.Aside() {
@@ -41,9 +42,9 @@ func (j *job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recoll
 	return err
 }
 
-// changed reports whether p, the page that this visit got, differs in its visible text or its
-// status from the page that the last visit got. It returns false if too little is stored about
-// the last visit to compare the pages.
+// changed reports whether p, the page of this visit, differs from the page of the last visit in its
+// status or its visible text. It returns false if the stored data of the last visit do not allow a
+// comparison.
 func (r *recollection) changed(p *Page) bool {
 	last := &r.visits.Last
 	switch {
@@ -51,21 +52,21 @@ func (r *recollection) changed(p *Page) bool {
 		return true
 	case p.Status/100 != 2:
 		return false
-	case p.change == "": // the body was cut, or came over FTP
+	case p.change == "": // empty if the body was cut or came over FTP
 		return last.Digest != "" && p.digest() != "" && last.Digest != p.digest()
 	}
 	return p.change == ChangeModified || p.change == ChangeNew
 }
 
-// bodyOf returns where the WARC record is that has the body of a visit. This is the record of
-// the visit itself. But if that record only refers to the same body of an earlier visit, it is
+// bodyOf returns the place of the WARC record that contains the body of the visit v. Usually this
+// is the record of v itself. If that record only refers to an equal body of an earlier visit, it is
 // the record of the earlier visit. If the record is not known, bodyOf returns the zero Place.
 func (r *recollection) bodyOf(v *store.Visit) frontier.Place {
 	switch {
 	case v.Answer == nil:
 	case !v.Repeats:
 		return v.Place
-	case r.visits != nil && r.capture != nil && !r.plain:
+	case r.visits != nil && r.capture != nil && !r.unconditional:
 		if of := v.Answer.Revisit; of.URL == r.capture.OfURL && of.Date.Equal(r.capture.OfDate) {
 			return r.visits.Body
 		}
@@ -73,10 +74,9 @@ func (r *recollection) bodyOf(v *store.Visit) frontier.Place {
 	return frontier.Place{}
 }
 
-// listedChanges returns the changes that p lists. A sitemap or a feed may list pages with the
-// dates at which they were changed. listedChanges returns nil if p lists none, or if
-// Options.Revisit does not trust the dates of p. The error is a *PanicError of a function of
-// the options.
+// listedChanges returns the dates at which pages were changed, if p is a sitemap or a feed that
+// lists pages with such dates. It returns nil if p has no dates, or if Options.Revisit does not
+// trust them. The error is a *PanicError if a function of the options panicked.
 func (j *job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	believer, ok := j.opts.Revisit.(revisit.Believer)
 	if !ok || len(p.html.Changes) == 0 || p.refused != "" || !j.follows(p) {
@@ -95,8 +95,9 @@ func (j *job) listedChanges(p *Page) (changes *frontier.Changes, err error) {
 	return changes, err
 }
 
-// changedPages returns the changes that p lists. It leaves out changes whose dates are not
-// plausible, and pages of sites that p must not speak for (see mayDate).
+// changedPages returns the pages that the sitemap or feed p lists, each with the date of its last
+// change. It leaves out implausible dates, and pages of sites for which p must not speak (see
+// mayDate).
 func (j *job) changedPages(p *Page) (pages []frontier.Change) {
 	dates := revisit.ReadDates(func(yield func(time.Time) bool) {
 		for i := range p.html.Changes {
@@ -133,9 +134,9 @@ func (j *job) changedPages(p *Page) (pages []frontier.Change) {
 }
 
 // mayDate reports whether a list, which is a sitemap or feed, may say when pages of a site were
-// changed. It may if it is on the registrable domain of the site, or if a robots.txt of that
-// domain names the list. Other lists are not believed, so that one site cannot cause requests
-// to another.
+// changed. This is allowed if the list is on the registrable domain of the site, or if a robots.txt
+// of that domain names the list. Other lists are not believed, so that one site cannot cause
+// requests to another.
 func mayDate(list *frontier.Entry, site frontier.Site) bool {
 	domain := site.Domain()
 	if list.URL.Site().Domain() == domain {

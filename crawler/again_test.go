@@ -27,11 +27,11 @@ const (
 	days  = 24 * time.Hour
 )
 
-// weekly fetches each page once in 7 days.
+// weekly is a policy that fetches each page every 7 days.
 var weekly = revisit.Fixed{Every: 7 * days}
 
-// A crawl without an end requests each page again when the policy says so, with a condition if
-// its archive has the page, and reports how it has changed.
+// A crawl without an end fetches each page again when its policy requires it. If the archive has
+// the page, the request has a condition. The handler learns how the page has changed.
 func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in a directory %v", kept), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 					15 * days: func() { shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`}) },
 				})
 				sameText := "same-text"
-				if !kept { // only its digest is known
+				if !kept { // only the digest of the page is known
 					sameText = "modified"
 				}
 				e.expect("/", "0 200 new, 7 200 not-modified, 14 200 modified, 21 200 not-modified, 28 200 not-modified")
@@ -90,8 +90,8 @@ func TestACrawlWithoutEndFetchesPagesAgain(t *testing.T) {
 	}
 }
 
-// A URL that was refused or has failed is requested again. A URL that was fetched once has the
-// code fetched, and the time when it is due again.
+// A URL that was refused or has failed is requested again. A URL that was fetched once has the code
+// fetched, and the time at which it will be fetched again.
 func TestFailedURLsAreRequestedAgain(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		site := e.web.Site("http://a.example").Robots("User-agent: *\nDisallow: /no\n")
@@ -152,7 +152,7 @@ func TestACrawlWithoutEndWaitsForASiteThatIsDown(t *testing.T) {
 	})
 }
 
-// After the budget of pages of a site is spent, its fetched pages are still fetched again.
+// The budget of pages of a site does not limit fetches of pages that were fetched before.
 func TestPagesAreFetchedAgainBeyondTheBudget(t *testing.T) {
 	for name, bound := range map[string]func(*crawler.Options){
 		"of the site": func(o *crawler.Options) { o.MaxHostPages = 2 }, "of the crawl": func(o *crawler.Options) { o.Limit = 2 },
@@ -176,8 +176,8 @@ func TestPagesAreFetchedAgainBeyondTheBudget(t *testing.T) {
 	}
 }
 
-// A later run without a policy requests nothing before it is due, ends by its patience, and
-// fetches what is due by then for the last time.
+// A later run without a policy requests no page before its time, and ends by its patience. It
+// fetches each page whose time has come once more.
 func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
@@ -203,7 +203,7 @@ func TestARunWithoutRevisitGoesOnWithACrawlThatHadIt(t *testing.T) {
 	})
 }
 
-// A run knows the history of pages from earlier runs.
+// The history of a page is kept from run to run.
 func TestHistoryOutlivesARun(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler, etag: `"1"`})
@@ -211,7 +211,7 @@ func TestHistoryOutlivesARun(t *testing.T) {
 		for range 16 {
 			e.run(4*days, policy, nil)
 		}
-		// After 1, 2, 4, 8, 16 and 32 days.
+		// The page is fetched after 1, 2, 4, 8, 16 and 32 days.
 		e.expect("/", "0 200 new, 1 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified, 3 200 not-modified")
 		if got := shelf.requests("/"); got != "-cccccc" {
 			t.Errorf("it was requested as %s", got)
@@ -219,7 +219,7 @@ func TestHistoryOutlivesARun(t *testing.T) {
 	})
 }
 
-// A body that many pages share is counted once for each page, however often they are fetched.
+// If many pages have the same body, each page counts once, however often it is fetched.
 func TestARefetchedPageIsNotARepeat(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler})
@@ -230,7 +230,7 @@ func TestARefetchedPageIsNotARepeat(t *testing.T) {
 	})
 }
 
-// A loop over Pages gets each visit of each page once.
+// A loop over Pages gets each visit of a page exactly once.
 func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestALoopOverPagesThatAreFetchedAgain(t *testing.T) {
 	})
 }
 
-// A run with a patience fetches what is due, and ends; the next run continues.
+// A run with a patience fetches the pages whose time has come, and ends. The next run continues.
 func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		e.opts = func(o *crawler.Options) { o.Patience = 2 * time.Minute }
@@ -284,7 +284,7 @@ func TestRunsOfACrawlWithoutEndMayEnd(t *testing.T) {
 	})
 }
 
-// At the first visit a page is compared with the previous crawl, after that with the crawl's
+// The first visit compares a page with the previous crawl. Later visits compare it with the crawl's
 // own archive.
 func TestACrawlWithoutEndThatKnowsTheOneBefore(t *testing.T) {
 	before := t.TempDir()
@@ -322,7 +322,7 @@ func TestSitemapsAreFetchedAgain(t *testing.T) {
 	})
 }
 
-// A damaged capture costs a request, but no page is lost.
+// If an archived answer is damaged, the page is requested without a condition, and no page is lost.
 func TestAnOwnCaptureThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -353,8 +353,8 @@ func TestAnOwnCaptureThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// A page that was fetched with HEAD is fetched again with HEAD; only a change of its status is
-// a change.
+// A page that was fetched with HEAD is fetched again with HEAD. It counts as changed only if its
+// status changes.
 func TestPagesFetchedWithHEADAreFetchedAgainWithHEAD(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		var changed []bool
@@ -376,8 +376,8 @@ func TestPagesFetchedWithHEADAreFetchedAgainWithHEAD(t *testing.T) {
 	})
 }
 
-// Each visit has its capture in the index and in exports. The body of the last answer is found
-// even if the answer is a revisit and there is no index.
+// The archived answer of each visit is in the index and in exports. The body of the last answer is
+// found even if that answer is a revisit record and there is no index.
 func TestEachVisitHasItsCapture(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/2"), etag: `"1"`})
@@ -436,8 +436,8 @@ func TestEachVisitHasItsCapture(t *testing.T) {
 	})
 }
 
-// With the smallest bounds, a slow disk and several sites nothing is lost, and no request is
-// too early.
+// With the smallest caches, a slow disk and several sites no page is lost, and no request is too
+// early.
 func TestACrawlWithoutEndWithTheSmallestBounds(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		const sites, perSite = 4, 6
@@ -470,7 +470,7 @@ func TestACrawlWithoutEndWithTheSmallestBounds(t *testing.T) {
 	})
 }
 
-// The pattern of an endless space is also known for a page that is fetched again.
+// An endless space of URLs is recognized even if the page that leads into it is fetched again.
 func TestEndlessSpacesAreKnownForRefetchedPages(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
 		e.web.Site("http://a.example").Default(func(w http.ResponseWriter, _ *http.Request) {
@@ -488,7 +488,7 @@ func TestEndlessSpacesAreKnownForRefetchedPages(t *testing.T) {
 	})
 }
 
-// Limits of bytes and time count every answer.
+// Limits of bytes and of time count every answer, including those of pages that are fetched again.
 func TestBytesAndTimeCountEachTime(t *testing.T) {
 	for name, row := range map[string]struct {
 		bound func(*crawler.Options)

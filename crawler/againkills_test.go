@@ -19,11 +19,11 @@ import (
 
 const (
 	endlessSites = 3
-	endlessPages = 5 // of each site
+	endlessPages = 5 // number of pages of each site
 )
 
-// killedEndless is a crawl without an end. If the file enough exists beside its directory, it
-// is a run that ends.
+// killedEndless runs a crawl without an end in dir. If a file named enough exists next to dir, the
+// run ends by its patience.
 func killedEndless(dir, address string) error {
 	o, err := killedOptions(endlessSites, dir, address)
 	if err != nil {
@@ -36,8 +36,8 @@ func killedEndless(dir, address string) error {
 	return sayPages(o)
 }
 
-// A restlessWeb has pages that never change, and answers 304 to conditional requests, except
-// the first page of each site, which changes each time.
+// A restlessWeb has pages that never change, and answers 304 to conditional requests. The first
+// page of each site is an exception: it changes at each request.
 type restlessWeb struct {
 	mu   sync.Mutex
 	sent int
@@ -65,8 +65,8 @@ func (w *restlessWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, `%s <a href="/%d">x</a>`, strings.Repeat(r.Host+r.URL.Path, 20), n+1)
 }
 
-// A crawl without an end is killed again and again. In the end its state agrees with its
-// files: no written visit is forgotten, except the running one.
+// A crawl without an end is killed again and again. At the end its state agrees with its files: no
+// visit that was written is forgotten, except a visit that was running at the kill.
 func TestKillsLoseNoVisit(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "a.crawl")
@@ -103,14 +103,16 @@ func TestKillsLoseNoVisit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	total, again := 0, 0 // visits in the files; of these, later visits of a page
+	// total is the number of visits in the files, again the number of them after the first visit of
+	// a page
+	total, again := 0, 0
 	for s := range endlessSites {
 		for n := range endlessPages {
 			e, ok, err := r.Entry(mustURL(t, fmt.Sprintf("http://s%d.test/%d", s, n)))
 			if err != nil || !ok || e.Visits == nil {
 				t.Fatalf("s%d/%d: %+v, %v, %v", s, n, e, ok, err)
 			}
-			// The last visit, without a policy, ends the entry and adds nothing to its
+			// The last visit ran without a policy: it ends the entry and adds nothing to its
 			// history.
 			url, v := e.URL.String(), e.Visits
 			if visits := v.Seen + 2; visits > lines[url] {
@@ -124,7 +126,7 @@ func TestKillsLoseNoVisit(t *testing.T) {
 			total += lines[url]
 		}
 	}
-	if most := k.kills * endlessSites; again > most { // visits that were running at a kill
+	if most := k.kills * endlessSites; again > most { // most counts the visits that were running at a kill
 		t.Errorf("%d visits are written and not known, want %d at most", again, most)
 	}
 	if _, err := store.Verify(t.Context(), dir, func(err error) { t.Error(err) }); err != nil {

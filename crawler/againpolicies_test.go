@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 )
 
-// Policies differ in the requests that they spend on pages that change often or seldom.
+// The number of requests for pages that change often or seldom depends on the policy.
 func TestPoliciesOverMonths(t *testing.T) {
 	for text, want := range map[string]struct{ still, busy [2]int }{
 		"fixed:7d":        {[2]int{13, 13}, [2]int{13, 13}},
@@ -27,7 +27,7 @@ func TestPoliciesOverMonths(t *testing.T) {
 				}
 				shelf.put("/", resource{body: filler + pages("/busy"), etag: `"1"`})
 				world := map[time.Duration]func(){}
-				for h := range 90 * 4 { // four times a day
+				for h := range 90 * 4 { // the busy page changes four times a day
 					world[time.Duration(h)*6*hours] = func() {
 						shelf.put("/busy", resource{body: fmt.Sprint(filler, h), etag: fmt.Sprintf("%q", fmt.Sprint(h))})
 					}
@@ -42,7 +42,7 @@ func TestPoliciesOverMonths(t *testing.T) {
 	}
 }
 
-// A policy that panics ends the crawl, and the page is fetched again by the next run.
+// A policy that panics ends the crawl. The next run fetches the page again.
 func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		shelf.put("/", resource{body: filler})
@@ -61,7 +61,7 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 			if v.Seen == 0 {
 				return 7 * days
 			}
-			return 0 // which is the longest
+			return 0 // 0 means the longest pause
 		}), nil)
 		e.expect("/", "0 200 new, 7 200 not-modified")
 		if left := time.Until(listedIn(t, e.dir)["/"].Again); left < revisit.Longest-2*days {
@@ -70,7 +70,7 @@ func TestAPolicyThatPanicsLosesNothing(t *testing.T) {
 	})
 }
 
-// A policy that panics in Believes ends the crawl, and nothing is lost.
+// A policy that panics in Believes ends the crawl without loss.
 func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		list := kindsOfLists["RSS"]
@@ -92,12 +92,12 @@ func TestAPolicyThatPanicsAboutAListLosesNothing(t *testing.T) {
 	})
 }
 
-// afraid panics in Believes.
+// afraid is a policy that panics in Believes.
 type afraid struct{ closely }
 
 func (afraid) Believes(string) (time.Duration, bool) { panic("no") }
 
-// A policy may distinguish pages.
+// A policy may treat pages differently by their URLs.
 func TestAPolicyMayDistinguishPages(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		e.opts = func(o *crawler.Options) { o.Seeds = []string{"http://a.example/\tnews"} }

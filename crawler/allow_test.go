@@ -17,7 +17,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Allow raises a limit of a running crawl.
+// Allow raises a limit of the running crawl.
 func ExampleCrawler_Allow() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
@@ -34,7 +34,7 @@ func ExampleCrawler_Allow() {
 	})
 }
 
-// An open crawl waits for seeds until it is closed or stopped.
+// With Limits.Open a crawl waits for seeds until Stop is called, or Allow takes Open away.
 func ExampleCrawler_Add() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
@@ -56,7 +56,7 @@ func ExampleCrawler_Add() {
 	}
 }
 
-// chain returns a web of pages that each link to the next one.
+// chain returns a web with a chain of pages: each page links to the next one.
 func chain(t *testing.T, pages int) *crawltest.Web {
 	w := crawltest.New(t)
 	s := w.Site("http://a.example")
@@ -82,7 +82,7 @@ func TestLimitsAreChangedWhileACrawlRuns(t *testing.T) {
 		after  map[time.Duration]func(crawl)
 		end    crawler.End
 		pages  int
-		took   time.Duration // up to a second less is accepted
+		took   time.Duration // expected duration; up to a second less is accepted
 	}{
 		"a limit of pages is lifted": {
 			opts:  func(o *crawler.Options) { o.Limit = 3 },
@@ -167,7 +167,7 @@ func TestLimitsAreChangedWhileACrawlRuns(t *testing.T) {
 	}
 }
 
-// A patience that is set during a run applies to sites that wait already.
+// A patience that is set during a run applies to sites that already wait.
 func TestPatienceIsGivenWhileACrawlRuns(t *testing.T) {
 	for patience, pages := range map[time.Duration]int{0: 0, time.Hour: 0, 4 * time.Hour: 1, frontier.Forever: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -200,8 +200,8 @@ func TestPatienceIsGivenWhileACrawlRuns(t *testing.T) {
 	}
 }
 
-// Seeds can be added before and during a run, and are treated as the first ones: a later run
-// of the directory knows them without being given them.
+// Seeds may be added before and during a run, and are treated like the first seeds. A later run in
+// the directory knows them without being told.
 func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,8 +253,7 @@ func TestSeedsAreAddedWhileACrawlRuns(t *testing.T) {
 	})
 }
 
-// A seed that is added while the last page is fetched, or a little later, is either fetched or
-// refused.
+// A seed that is added at about the end of the run is either fetched or refused.
 func TestSeedsAtTheEnd(t *testing.T) {
 	for round := range 60 {
 		dir := ""

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// archive returns the options of the WARC files of the crawl; nil if none are written.
+// archive returns the options for the WARC files of the crawl, or nil if it writes no WARC files.
 func (o *Options) archive() *store.Archive {
 	if !o.writes(OutputWARC) {
 		return nil
@@ -31,8 +31,8 @@ func (o *Options) archive() *store.Archive {
 	}
 }
 
-// partOf returns the name of a directory without the control characters that a field of a WARC
-// record cannot hold: each is replaced by "_".
+// partOf returns the last element of the path dir, in the form that a field of a WARC record can
+// hold: each control character is replaced by "_".
 func partOf(dir string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -42,20 +42,22 @@ func partOf(dir string) string {
 	}, strings.ToValidUTF8(filepath.Base(dir), "_"))
 }
 
-// store writes the result of a visit: the answers, including those for robots.txt, and the
-// page. p is nil if there is no page.
+// store writes the result of a visit: all answers, including those for robots.txt, and the page p,
+// which may be nil.
 //
-// db is the storage of the visit; if it is nil, nothing is written. The parameter before has
-// what earlier visits of the URL of e have stored.
+// The parameter db is the storage of the visit; if it is nil, nothing is written. The parameter
+// before holds the records of earlier visits of the URL of e.
 func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, before *recollection) error {
-	if before.capture != nil { // so that the memory of the capture is freed even if the program keeps the page, which refers to the capture, too
+	// The page p refers to the capture, and the program may keep p. Release frees the memory of the
+	// capture nevertheless.
+	if before.capture != nil {
 		defer before.capture.Release()
 	}
 	if db == nil {
 		return nil
 	}
 	var v store.Visit
-	if !before.plain { // plain: the capture could not be used, so no record may refer to it
+	if !before.unconditional { // with plain the capture was unusable, so no record may refer to it
 		v.Before = before.capture
 	}
 	for _, x := range res.Exchanges {
@@ -67,15 +69,15 @@ func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, 
 			v.Answer = record
 		}
 		if p != nil && x == res.Page {
-			if record.PayloadDigest = p.payload; plain(x) {
+			if record.PayloadDigest = p.payload; isUncoded(x) {
 				record.PayloadDigest = p.digest()
 			}
 			if k := p.kept; k != nil {
 				record.Revisit = &warc.RevisitOf{Profile: warc.ServerNotModified, URL: k.OfURL, Date: k.OfDate, PayloadDigest: k.Digest}
 			}
 			record.Metadata = append(record.Metadata, p.usageFields(res.Snapshot)...)
-			record.Metadata = append(record.Metadata, p.names()...)
-			record.Metadata = append(record.Metadata, p.changes()...)
+			record.Metadata = append(record.Metadata, p.ownURLs()...)
+			record.Metadata = append(record.Metadata, p.changeFields()...)
 		}
 		v.Exchanges = append(v.Exchanges, record)
 	}
@@ -83,21 +85,21 @@ func (j *job) store(db *store.DB, e frontier.Entry, res *fetch.Result, p *Page, 
 		v.Page = p.record(res.Snapshot, j.opts.writes(OutputBodies))
 	}
 	if p != nil && j.opts.writes(OutputLinks) {
-		v.Links = p.edges()
+		v.Links = p.linkRecords()
 	}
 	refused, err := db.PutVisit(&v)
 	res.Outcome.Fate.Answer, res.Outcome.Body = v.Place, before.bodyOf(&v)
 	if v.Unread != nil {
-		j.unread(before, v.Unread)
+		j.countUnread(before, v.Unread)
 	}
-	for _, r := range refused { // an answer of a server must not end the crawl
+	for _, r := range refused { // logged only, because one server's answer must not end the crawl
 		j.opts.Logger.Error("an answer cannot be archived", "error", r)
 	}
 	return err
 }
 
-// archived returns the records that the archive writes for an exchange, which is a request with
-// its answer.
+// archived returns the data of an exchange, which is a request with its answer, in the form that
+// package warc writes to the archive.
 func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exchange {
 	w := &warc.Exchange{
 		URL: x.URL.String(), Date: x.Started, IP: x.Addr.Addr(), Cipher: x.TLSCipher,
@@ -110,14 +112,14 @@ func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exch
 	if x.Proto != "" {
 		w.Protocol = append(w.Protocol, x.Proto)
 	}
-	if x.TLSVersion != "" { // "TLS 1.3" is registered as "tls/1.3"
+	if x.TLSVersion != "" { // for example "TLS 1.3" as "tls/1.3", the form of WARC 1.1
 		w.Protocol = append(w.Protocol, strings.ReplaceAll(strings.ToLower(x.TLSVersion), " ", "/"))
 	}
 	w.Response = &warc.HTTP{
 		Head: x.ResponseHead, StartLine: warc.StatusLine(x.Status), Header: x.Header, Body: x.Wire, Coding: warc.Unchunked,
 	}
 	if x.Head {
-		w.Response.Coding = warc.AsSent // without a body no coding was removed
+		w.Response.Coding = warc.AsSent // an answer to HEAD has no body, so no transfer coding was removed
 	}
 	if len(x.RequestHead) > 0 {
 		w.Request = &warc.HTTP{Head: x.RequestHead}
@@ -125,12 +127,13 @@ func archived(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) *warc.Exch
 	return w
 }
 
-// fieldWanted is the metadata field for an entry that was queued to be requested with HEAD. It
-// has the value HEAD even if the server refused HEAD and the request used GET.
+// fieldWanted is the name of the metadata field for an entry that was to be requested with HEAD.
+// The value is HEAD even if the server refused HEAD and a GET request followed.
 const fieldWanted = "wantedMethod"
 
-// metadata returns facts that the request and the answer do not contain, as fields of a WARC
-// metadata record (WARC 1.1, section 6.6).
+// metadata returns the fields of the WARC metadata record for the exchange x (WARC 1.1, section
+// 6.6). They are facts about the request that neither the request nor the answer contains, such as
+// the number of milliseconds it took.
 func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Field {
 	var fields []warc.Field
 	add := func(name, value string) {
@@ -158,9 +161,9 @@ func metadata(e frontier.Entry, x *fetch.Exchange, res *fetch.Result) []warc.Fie
 	return fields
 }
 
-// names returns the URLs that the page declares for itself, as fields of a WARC metadata
-// record.
-func (p *Page) names() []warc.Field {
+// ownURLs returns metadata fields with the URLs that the page declares for itself: its canonical
+// URL and its Open Graph URL.
+func (p *Page) ownURLs() []warc.Field {
 	var fields []warc.Field
 	for _, f := range [...]warc.Field{{Name: "canonical", Value: p.Canonical().String()}, {Name: "ogUrl", Value: p.OpenGraphURL().String()}} {
 		if f.Value != "" {
@@ -170,9 +173,8 @@ func (p *Page) names() []warc.Field {
 	return fields
 }
 
-// changes returns how the page differs from its earlier version, as fields of a WARC metadata
-// record.
-func (p *Page) changes() []warc.Field {
+// changeFields returns metadata fields that say how the page differs from its earlier version.
+func (p *Page) changeFields() []warc.Field {
 	fields := []warc.Field{{Name: "change", Value: string(p.change)}}
 	if p.texts {
 		fields = append(fields, warc.Field{Name: store.FieldTextDigest, Value: p.TextDigest()})
@@ -180,13 +182,13 @@ func (p *Page) changes() []warc.Field {
 	return fields
 }
 
-// record returns the line of the page in pages.jsonl. If bodies is true, the line has the body
-// of the page.
+// record returns the line of the page for the file pages.jsonl. If bodies is true, the line
+// contains the body of the page.
 func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
 	r := &store.PageRecord{
 		URL: p.URL.String(), Time: p.Exchange.Started.UTC().Truncate(time.Microsecond), Status: p.Status, Type: p.Type,
 		Size: int64(len(p.Body)), Digest: p.digest(), Truncated: p.Truncated,
-		Title: p.Title(), Location: p.Location.String(), Links: p.navigation(), LinksCut: p.html.Cut,
+		Title: p.Title(), Location: p.Location.String(), Links: p.linkCount(), LinksCut: p.html.Cut,
 		Depth: p.Entry.Depth, Hops: p.Entry.Hops, Via: p.Entry.Via, Tag: p.Entry.Tag,
 		NoIndex: p.Directives.NoIndex, NoArchive: p.Directives.NoArchive, Refused: p.refused,
 		Canonical: p.Canonical().String(), OpenGraph: p.OpenGraphURL().String(),
@@ -216,9 +218,9 @@ func (p *Page) record(rules *robots.Snapshot, bodies bool) *store.PageRecord {
 	return r
 }
 
-// navigation returns the number of links that lead to other documents. Redirects and requisites
-// (images, scripts ...) are not counted.
-func (p *Page) navigation() int {
+// linkCount returns the number of links on the page to other documents. It does not count
+// redirects, nor links to images, scripts and style sheets.
+func (p *Page) linkCount() int {
 	n := 0
 	for i := range p.html.Links {
 		if p.html.Links[i].Hop == frontier.HopLink {
@@ -228,8 +230,9 @@ func (p *Page) navigation() int {
 	return n
 }
 
-// edges returns the lines of the page in links.jsonl, one for each link.
-func (p *Page) edges() []store.LinkRecord {
+// linkRecords returns the lines of the page for the file links.jsonl: one line for each link, and
+// one for the redirect if the answer is a redirect.
+func (p *Page) linkRecords() []store.LinkRecord {
 	edges := make([]store.LinkRecord, 0, len(p.html.Links)+1)
 	from := p.URL.String()
 	if p.redirect {

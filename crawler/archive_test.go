@@ -21,14 +21,14 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// A capture is a response or revisit record, as read.
+// A capture is a response or revisit record that was read from the archive.
 type capture struct {
 	Type    warc.Type
 	Status  int
 	Header  http.Header
 	Body    string
 	Refers  string
-	Request bool // a request record is concurrent to it
+	Request bool // the archive also has the request record
 	Via     string
 }
 
@@ -63,7 +63,7 @@ func captures(t *testing.T, dir string) map[string]capture {
 					t.Fatal(err)
 				}
 				body := []byte(nil)
-				if r.Type == warc.Response { // a revisit has only the header
+				if r.Type == warc.Response { // a revisit record has no body, only the header
 					if body, err = io.ReadAll(resp.Body); err != nil {
 						t.Fatal(err)
 					}
@@ -147,14 +147,14 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 		t.Errorf("the coding of a body that is kept as it was sent: %v", h)
 	}
 
-	// The index, pages.jsonl and the records agree.
+	// The index, pages.jsonl and the records have the same data.
 	index := map[string]*cdxj.Entry{}
 	raw, err := os.ReadFile(filepath.Join(dir, store.IndexFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := slices.Collect(strings.Lines(string(raw)))
-	if !slices.IsSorted(lines) || len(lines) != len(found)-1 { // all records except warcinfo, which has no URL
+	if !slices.IsSorted(lines) || len(lines) != len(found)-1 { // the index has all records except warcinfo, which has no URL
 		t.Errorf("%d lines for %d captures, sorted: %v", len(lines), len(found)-1, slices.IsSorted(lines))
 	}
 	for _, line := range lines {
@@ -204,7 +204,7 @@ func TestTheArchiveHoldsWhatServersSaid(t *testing.T) {
 	}
 }
 
-// Files are finished when they are full, or by the next run after a kill.
+// An archive file is finished when it is full. After a kill the next run finishes it.
 func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 	dir := t.TempDir()
 	killed := t.TempDir()
@@ -235,7 +235,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 				t.Errorf("%s: still open: %v, %v", d, open, err)
 			}
 		}
-		// There is something at the end that was never committed.
+		// The file ends with bytes that were never committed.
 		open, _ := filepath.Glob(filepath.Join(killed, store.ArchiveDir, "*.open"))
 		f, err := os.OpenFile(open[len(open)-1], os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
@@ -259,7 +259,7 @@ func TestArchiveFilesAreCutAtWhatCounts(t *testing.T) {
 	}
 }
 
-// No answer of a server ends a crawl.
+// A crawl continues after any answer of a server.
 func TestNoAnswerEndsTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,7 +285,7 @@ func TestNoAnswerEndsTheCrawl(t *testing.T) {
 	}
 }
 
-// A crawl may have any name that a directory can have.
+// The name of a crawl's directory may contain any characters.
 func TestAnyNameOfACrawl(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a\x1b[31m\n\xff.crawl")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// library is a site for the examples.
+// library returns a server with a small site for the examples.
 func library() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -25,8 +25,8 @@ func library() *httptest.Server {
 	}))
 }
 
-// The rows are stored in batches. After a kill the next run continues, if Options.Dir names a
-// directory, and no row is lost.
+// The rows are stored in batches. If Options.Dir names a directory, the next run after a kill
+// continues without losing a row.
 func ExampleBatches() {
 	site := library()
 	defer site.Close()
@@ -54,7 +54,7 @@ func ExampleBatches() {
 	// Output: insert 2 books
 }
 
-// Pages runs a crawl as a loop.
+// Pages runs a crawl in a loop over its pages.
 func ExampleCrawler_Pages() {
 	site := library()
 	defer site.Close()

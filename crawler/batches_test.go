@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// shelves returns a web of sites with a row of pages each. Each page names two books.
+// shelves returns a web of sites with a number of pages each. Each page names two books.
 func shelves(t *testing.T, sites, pages int) *crawltest.Web {
 	w := crawltest.New(t)
 	for s := range sites {
@@ -44,12 +44,12 @@ func seedsOf(sites int) (seeds []string) {
 	return seeds
 }
 
-// books returns the rows of a page of shelves.
+// books parses a page of shelves: it returns the names of its two books.
 func books(_ context.Context, p *crawler.Page) ([]string, error) {
 	return []string{p.URL.String() + " a", p.URL.String() + " b"}, nil
 }
 
-// allBooks returns the books of all pages, in order.
+// allBooks returns the books of all pages, sorted.
 func allBooks(sites, pages int) (all []string) {
 	for s := range sites {
 		for p := range pages {
@@ -75,8 +75,8 @@ func newCrawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), see
 	return c
 }
 
-// Batches have n rows, also of more pages than there are sites; the last one has the remaining
-// rows. All rows are delivered once, and the sites are crawled politely.
+// Each batch except the last has n rows, even if n is larger than the number of sites. All rows are
+// delivered once, and the sites are crawled politely.
 func TestBatchesHaveAllRows(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 16, 1000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -110,11 +110,12 @@ func TestBatchesHaveAllRows(t *testing.T) {
 	}
 }
 
-// A batch that is not full is delivered when its first row has waited for the given time. The
-// sites continue meanwhile: they do not wait for the loop.
+// An incomplete batch is delivered when its first row has waited for the given time. Visits of the
+// sites continue meanwhile.
 func TestABatchThatIsNotFullComesAfterItsWait(t *testing.T) {
 	for wait, want := range map[time.Duration][]string{
-		0:               {"1s: 2", "3s: 2", "4s: 2"}, // a second; the last when nothing else is left to do
+		// 0 means one second; the last batch is delivered when nothing else is left to do
+		0:               {"1s: 2", "3s: 2", "4s: 2"},
 		3 * time.Second: {"3s: 4", "4s: 2"},
 		-1:              {"0s: 2", "2s: 2", "4s: 2"},
 		time.Hour:       {"4s: 6"},
@@ -145,8 +146,8 @@ func TestABatchThatIsNotFullComesAfterItsWait(t *testing.T) {
 	}
 }
 
-// If nothing else is left to fetch, the loop waits for a page that is being parsed, and the
-// batch has its rows too.
+// If nothing else is left to fetch, the loop waits for a page that is being parsed. Then the batch
+// includes the rows of that page.
 func TestABatchWaitsForRowsThatAreAboutToCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		visits := 0
@@ -173,7 +174,7 @@ func TestABatchWaitsForRowsThatAreAboutToCome(t *testing.T) {
 	})
 }
 
-// Seeds that the body adds are crawled, even if it adds them at the last batch, when nothing
+// Seeds that the body adds are crawled, even if it adds them during the last batch, when nothing
 // else is left to do.
 func TestTheBodyAddsSeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -197,8 +198,8 @@ func TestTheBodyAddsSeeds(t *testing.T) {
 	})
 }
 
-// While the body is busy, only the rows of the next batch and the pages of the running visits
-// are fetched.
+// While the body is busy, the crawl fetches only the rows of the next batch, and finishes the
+// running visits.
 func TestASlowBodySlowsTheCrawlDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites, n, workers = 30, 4, 3
@@ -232,7 +233,7 @@ func TestASlowBodySlowsTheCrawlDown(t *testing.T) {
 	})
 }
 
-// Only the rows are kept in memory, not their pages.
+// Pages are not kept in memory while their rows wait.
 func TestPagesDoNotWaitWithTheirRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 9)
@@ -248,7 +249,7 @@ func TestPagesDoNotWaitWithTheirRows(t *testing.T) {
 			}
 			synctest.Wait()
 			runtime.GC()
-			for i, p := range pages[:8] { // the last one may be on a stack
+			for i, p := range pages[:8] { // the stack may still refer to the last page
 				if p.Value() != nil {
 					t.Errorf("page %d is in memory", i)
 				}
@@ -257,8 +258,8 @@ func TestPagesDoNotWaitWithTheirRows(t *testing.T) {
 	})
 }
 
-// rowsOf runs a crawl in a directory and leaves the loop in batch number stop. It returns the
-// rows that were taken before, and those that were not.
+// rowsOf runs a crawl in a directory and leaves the loop at batch number stop. It returns the rows
+// that were taken before, and the rows of that batch.
 func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c *crawler.Crawler) bool) (taken, left []string) {
 	t.Helper()
 	c := newCrawl(t, w, func(o *crawler.Options) { o.Dir, o.Output = dir, []crawler.Output{crawler.OutputWARC} }, seedsOf(2)...)
@@ -281,8 +282,8 @@ func rowsOf(t *testing.T, w *crawltest.Web, dir string, n, stop int, how func(c 
 	return taken, left
 }
 
-// Leaving the loop loses nothing: rows that were not taken are delivered again by the next
-// run, with all rows of their page; those that were taken are not.
+// If the loop is left, the next run delivers the rows that were not taken, together with all other
+// rows of their page. Rows of other pages are not delivered again.
 func TestRowsAreDeliveredAgainAfterLeavingTheLoop(t *testing.T) {
 	for _, n := range []int{1, 3, 4, 100} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -299,7 +300,7 @@ func TestRowsAreDeliveredAgainAfterLeavingTheLoop(t *testing.T) {
 						}
 					}
 					all = append(all, taken...)
-					for _, row := range all { // both rows of a page, in any run
+					for _, row := range all { // both rows of a page are delivered, maybe in different runs
 						page, _, _ := strings.Cut(row, " ")
 						if slices.Contains(taken, page+" b") && !slices.Contains(ended, page+" b") {
 							ended = append(ended, page+" a", page+" b")
@@ -321,7 +322,7 @@ func TestRowsAreDeliveredAgainAfterLeavingTheLoop(t *testing.T) {
 	}
 }
 
-// A stopped crawl delivers the parsed rows.
+// After Stop the rows that were parsed are still delivered.
 func TestAStopDeliversParsedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dir := shelves(t, 2, 8), t.TempDir()
@@ -339,7 +340,7 @@ func TestAStopDeliversParsedRows(t *testing.T) {
 	})
 }
 
-// Limits count parsed pages, and the parsed rows are delivered.
+// Limits count pages that were parsed. When a limit ends the crawl, their rows are still delivered.
 func TestALimitDeliversParsedRows(t *testing.T) {
 	for _, n := range []int{1, 4, 100} {
 		synctest.Test(t, func(t *testing.T) {
@@ -359,7 +360,7 @@ func TestALimitDeliversParsedRows(t *testing.T) {
 	}
 }
 
-// An error that ends the crawl is the last pair, without rows.
+// An error that ends the crawl is in the last pair, which has no rows.
 func TestTheLastPairIsTheErrorOfTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 2, 50)
@@ -420,8 +421,8 @@ func TestABodyThatPanicsStopsTheCrawl(t *testing.T) {
 	})
 }
 
-// ErrRetry and ErrStop of parse mean the same as for a handler: rows are kept with ErrStop,
-// and not with ErrRetry.
+// ErrRetry and ErrStop have the same meaning for parse as for a handler. The rows are kept with
+// ErrStop, and dropped with ErrRetry.
 func TestParseRetriesAndStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 7)

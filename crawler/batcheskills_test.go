@@ -22,11 +22,11 @@ import (
 
 const (
 	killedSites = 7
-	killedRows  = 3 // of each page
-	killedBatch = 8 // rows: more than those of a page, so that pages are split
+	killedRows  = 3 // rows of each page
+	killedBatch = 8 // rows of a batch; more than a page has, so that pages are split
 )
 
-// killedLoop appends the rows of its batches to a file, and prints its progress.
+// killedLoop runs a loop over Batches. It appends the rows to a file, and prints its progress.
 func killedLoop(dir, address string) error {
 	o, err := killedOptions(killedSites, filepath.Join(dir, "crawl.d"), address)
 	if err != nil {
@@ -61,12 +61,12 @@ func killedLoop(dir, address string) error {
 	return nil
 }
 
-// A killedWeb has one more page after each page, and a link to another site, until it is told
-// to stop.
+// A killedWeb is a web that grows while it is crawled: each new page links to a next page and to an
+// earlier one. When grow is false, new pages have no links.
 type killedWeb struct {
 	mu    sync.Mutex
 	grow  bool
-	pages map[string]string // by URL, as they were first served; they do not change
+	pages map[string]string // the bodies of pages by URL; a page never changes
 	asked map[string]int
 }
 
@@ -90,15 +90,15 @@ func (w *killedWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	io.WriteString(rw, w.pages[url])
 }
 
-// A loop over Batches is killed again and again at any point: between the end of a visit and
-// that of its page, within the body, and after it. In the end each row of each page was
-// written at least once.
+// A loop over Batches is killed again and again at any point: in the visit of a page, before the
+// page is marked as fetched, and inside the body. At the end each row of each page was written at
+// least once.
 func TestKillsLoseNoRow(t *testing.T) {
 	w := &killedWeb{grow: true, pages: map[string]string{}, asked: map[string]int{}}
 	dir := t.TempDir()
 	k := newKiller(t, "loop", w, "PERMESSO_BATCH_KILLS", "20")
 	for range k.kills {
-		k.kill(dir, 60) // two for each batch
+		k.kill(dir, 60) // two lines are printed for each batch
 	}
 	w.mu.Lock()
 	w.grow = false

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A page whose body ends early is requested three times, and then kept up to where it ended.
+// A page whose body ends too early is requested three times. Then the part that arrived is kept.
 func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -55,7 +55,7 @@ func TestABodyThatEndsEarlyIsAskedForAgain(t *testing.T) {
 	})
 }
 
-// Links, and the references of Page.Follow, are relative to the base element.
+// Links of a page, and the arguments of Page.Follow, are resolved relative to the base element.
 func TestLinksCountFromTheBaseElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -46,7 +46,7 @@ func BenchmarkExchangeLine(b *testing.B) {
 	}
 }
 
-// BenchmarkAddBeforeRun adds 5,000 seeds to a crawl that has not begun, one in each call.
+// BenchmarkAddBeforeRun adds 5,000 seeds to a crawl before Run, with one call of Add for each seed.
 func BenchmarkAddBeforeRun(b *testing.B) {
 	for b.Loop() {
 		c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}})

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// With the least memory for bodies no page and no byte is lost, and no file is left behind.
+// With the smallest BodyBudget no page and no byte is lost, and no temporary file is left.
 func TestTheLeastBudgetForBodies(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// unending answers with endless bytes, and counts them.
+// unending returns a handler that sends an endless body in the given coding. It adds the bytes that
+// were sent to sent.
 func unending(coding string, sent *atomic.Int64) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -37,8 +38,8 @@ func unending(coding string, sent *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// A budget of bytes limits bodies while they are read, all visits together: of the crawl and
-// of a site, in each coding, and for robots.txt, which is not cut but requested again.
+// MaxBytes limits the bodies of all visits together while they are read. This holds for the budget
+// of the crawl and of a site, and for each coding. A robots.txt is not cut but requested again.
 func TestABudgetOfBytesBoundsBodies(t *testing.T) {
 	const hosts, budget = 20, 2_000_000
 	for name, limit := range map[string]func(*crawler.Options){

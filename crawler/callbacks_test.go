@@ -17,8 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An error of a handler is passed to OnError and to the logger (the default one if none is
-// given); a PanicError says where the panic was.
+// An error of a handler is passed to OnError and to the logger, which is the default one if Options
+// has none. A PanicError contains the stack of the panic.
 func TestErrorsOfHandlersAreTold(t *testing.T) {
 	var said bytes.Buffer
 	old := slog.Default()
@@ -71,8 +71,8 @@ func TestErrorsOfHandlersAreTold(t *testing.T) {
 	}
 }
 
-// A panic in a function of the caller ends the crawl with an error, but not the process; the
-// page is requested again.
+// A panic in a function of the options ends the crawl with an error. The process continues, and the
+// next run requests the page again.
 func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 	for where, change := range map[string]func(*crawler.Options, func()){
 		"Scope": func(o *crawler.Options, bug func()) {
@@ -133,7 +133,7 @@ func TestPanicsOfCallbacksEndTheCrawl(t *testing.T) {
 	}
 }
 
-// Each crawl has a scope of its own, even if two crawls are given the same one.
+// Each crawl has a copy of its scope, even if two crawls have the same Options.Scope.
 func TestScopesAreNotShared(t *testing.T) {
 	for name, shared := range map[string]crawler.Scope{
 		"host": crawler.SameHost(), "domain": crawler.SameDomain(), "prefix": crawler.SamePrefix(), "list": crawler.SeedsOnly(),
@@ -170,7 +170,8 @@ func TestOptionErrorsNameTheSeed(t *testing.T) {
 	}
 }
 
-// Links that are left out of a page are counted, logged, and noted in pages.jsonl.
+// If links of a page are left out because there are too many, this is counted, logged, and recorded
+// in pages.jsonl.
 func TestLinksBeyondTheLimitAreReported(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
@@ -194,8 +195,8 @@ func TestLinksBeyondTheLimitAreReported(t *testing.T) {
 	}
 }
 
-// An endless space is reported during the crawl and at its end, even if no digest of bodies is
-// computed.
+// An endless space of URLs is reported during the crawl and at its end, even if the crawl computes
+// no digests of bodies.
 func TestEndlessSpacesAreReported(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "in a directory": t.TempDir()} {
 		t.Run(name, func(t *testing.T) { testSpacesWithoutEnd(t, dir) })

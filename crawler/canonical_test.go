@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// The canonical URL of a page is passed to the handler, and kept in pages.jsonl and in the
-// archive, also for redirects and for pages other than HTML; a page that is not kept has none.
+// The handler gets the canonical URL of a page. pages.jsonl and the archive have it, too, even for
+// redirects and for pages other than HTML. A page whose owner forbids to store it has none.
 func TestCanonicalURLsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -15,13 +15,13 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A new crawl has what sites requested in the previous one: their rest, by wall-clock time,
-// and their robots.txt, as long as it is valid.
+// A new crawl keeps the pauses that sites required in the previous crawl, by wall-clock time. It
+// also uses their robots.txt while it is valid.
 func TestRestsAndRobotsAreCarriedOver(t *testing.T) {
 	for name, c := range map[string]struct {
 		between time.Duration
-		rest    time.Duration // from the start of the second crawl to its first request
-		robots  string        // requests for robots.txt in it, conditional or not
+		rest    time.Duration // time from the start of the second crawl to its first request
+		robots  string        // requests for robots.txt in the second crawl: "c" for a conditional one, "-" for another
 	}{
 		"at once":    {0, time.Hour, ""},
 		"in a while": {20 * time.Minute, 40 * time.Minute, ""},
@@ -77,13 +77,13 @@ func TestRestsAndRobotsAreCarriedOver(t *testing.T) {
 	}
 }
 
-// An old robots.txt of the previous crawl is requested again before anything else, also by a
-// run that continues after a kill: the pause of that run is not one that the site required.
+// An old robots.txt of the previous crawl is requested before any page. A run that continues after
+// a kill requests it, too, and the pause of that run does not count as required by the site.
 func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		killed := filepath.Join(s.root, "killed.crawl")
 		s.web.Site("http://a.example").Func("/robots.txt", func(w http.ResponseWriter, req *http.Request) {
-			if req.Header.Get("If-None-Match") != "" && s.n == 2 { // the state that a kill leaves
+			if req.Header.Get("If-None-Match") != "" && s.n == 2 { // copy the state as a kill would leave it
 				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
 					t.Error(err)
 				}
@@ -113,14 +113,14 @@ func TestAnOldRobotsTxtIsNotCarriedOverAKill(t *testing.T) {
 	})
 }
 
-// The Crawl-delay in a robots.txt of the previous crawl also applies to the first request
-// after a kill, though no answer of this crawl has set the clocks of the site.
+// The Crawl-delay in a robots.txt of the previous crawl applies even to the first request after a
+// kill, when no answer of this crawl has set the clocks of the site.
 func TestACrawlDelayThatWasCarriedCountsAfterAKill(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		killed := filepath.Join(s.root, "killed.crawl")
 		site := s.web.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 20\n")
 		site.Func("/", func(w http.ResponseWriter, req *http.Request) {
-			if s.n == 2 { // the state that a kill leaves
+			if s.n == 2 { // copy the state as a kill would leave it
 				if err := os.CopyFS(killed, os.DirFS(s.dir(2))); err != nil {
 					t.Error(err)
 				}
@@ -143,7 +143,7 @@ func TestACrawlDelayThatWasCarriedCountsAfterAKill(t *testing.T) {
 	})
 }
 
-// A resumed crawl uses what its own runs have learned, not what the previous crawl knew.
+// A resumed crawl uses the data of its own earlier runs, and not those of the previous crawl.
 func TestNothingIsCarriedIntoAResumedCrawl(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/1")})
@@ -164,7 +164,7 @@ func TestNothingIsCarriedIntoAResumedCrawl(t *testing.T) {
 	})
 }
 
-// If the state of the previous crawl cannot be read, its robots.txt and clocks are lost, and
+// If the state of the previous crawl cannot be read, its robots.txt and clocks are not copied, and
 // this is logged. If another process runs that crawl, Run fails before any request.
 func TestAStateThatCannotBeReadCarriesNothing(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {

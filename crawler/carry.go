@@ -8,15 +8,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// carry copies from the previous crawl into a new one what the sites have asked of crawlers:
-// the last robots.txt of each site, with its fetch time, and the clocks (the time of the last
-// request, and the pause after it) of sites that still must not get a request or had failures.
-// A run calls carry only if no options of the new crawl are stored yet, and stores them
-// afterwards. So if carry is interrupted by a kill, the next run calls it again. carry returns
-// the number of copied robots.txt files.
+// carry copies from the previous crawl into a new crawl: the last robots.txt of each site with the
+// time at which it was fetched, and the clocks of sites that must still wait or had failures. The
+// clock of a site has the time of its last request and the pause after that request.
 //
-// If the state of the previous crawl is damaged, carry logs that and copies less: robots.txt is
-// then fetched again. The error is a *storage.InUseError or a *storage.PurgeError of the
+// A run calls carry only if the new crawl has stored no options yet, and stores them afterwards. So
+// if a kill interrupts carry, the next run calls it again. carry returns the number of copied
+// robots.txt files.
+//
+// If the state of the previous crawl is damaged, carry logs the damage and copies less: robots.txt
+// is then fetched again. The error is a *storage.InUseError or a *storage.PurgeError of the
 // previous crawl, or an error of the new crawl.
 func (c *Crawler) carry() (copies int, err error) {
 	if c.opts.Previous == "" {
@@ -49,21 +50,22 @@ func (c *Crawler) notCarried(err error) {
 		"dir", c.opts.Previous, "error", err)
 }
 
-// A carrier copies data of the previous crawl into a new one.
+// A carrier copies data of the previous crawl into the new crawl db.
 type carrier struct {
 	db        *store.DB
 	now       time.Time
 	copies    int
 	submitted int
-	err       error // error of db, the new crawl
+	err       error // error of writing db
 }
 
-// errCarrier ends reading if the new crawl cannot be written.
+// errCarrier ends the reading of the previous crawl because writing the new crawl has failed. The
+// error of the write is in carrier.err.
 var errCarrier = errors.New("crawler: the new crawl takes nothing more")
 
-// clocks copies the clocks that still matter. They are the clocks of sites that must not get a
-// request yet or have failed lately. Of the clocks that several sites share, they are those
-// that forbid requests now. An error is one of the previous crawl.
+// clocks copies the clocks of sites that must not get a request yet or have failed lately. It also
+// copies the clocks that several sites share, if they forbid requests now. The error is errCarrier,
+// or an error of reading the previous crawl.
 func (c *carrier) clocks(before *store.Reader) error {
 	for st, err := range before.Sites() {
 		if err != nil {
@@ -99,7 +101,8 @@ func (c *carrier) submit(done frontier.Completion) error {
 	return nil
 }
 
-// rules copies the last robots.txt of each site. An error is one of the previous crawl.
+// rules copies the last robots.txt of each site. The error is errCarrier, or an error of reading
+// the previous crawl.
 func (c *carrier) rules(before *store.Reader) error {
 	for site, err := range before.Names() {
 		if err != nil {
@@ -120,8 +123,8 @@ func (c *carrier) rules(before *store.Reader) error {
 	return nil
 }
 
-// settle waits until the new crawl has stored the clocks, so that a frontier that is opened
-// afterwards reads them.
+// settle waits until the new crawl has stored the clocks. A frontier that is opened afterwards
+// reads them.
 func (c *carrier) settle() error {
 	for c.err == nil && c.submitted > 0 {
 		news := <-c.db.Grown()

@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// pagesIn returns the lines of pages.jsonl, the last one of each URL.
+// pagesIn returns the last line of pages.jsonl for each URL.
 func pagesIn(t *testing.T, dir string) map[string]store.PageRecord {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, store.PagesFile))
@@ -38,8 +38,8 @@ func pagesIn(t *testing.T, dir string) map[string]store.PageRecord {
 	return pages
 }
 
-// With Options.TextDigest the digest of the text is in the line of each page that has one, in
-// the archive, and in the page that the handler gets.
+// With Options.TextDigest the line in pages.jsonl, the archive, and the page that the handler gets
+// all have the digest of the text.
 func TestTextDigestsAreKeptWithPages(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestTextDigestsAreKeptWithPages(t *testing.T) {
 	}
 }
 
-// textDigests returns the digests in the metadata records of a crawl's archive.
+// textDigests returns the text digests in the metadata records of the archive, by URL.
 func textDigests(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -22,8 +22,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// changed returns the settings that are reported as changed when a crawl that was begun with
-// one setting is resumed with another.
+// changed begins a crawl with the options of was, resumes it with those of is, and returns the
+// settings that are reported as changed.
 func changed(t *testing.T, was, is func(*crawler.Options)) (all []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,8 +44,8 @@ func changed(t *testing.T, was, is func(*crawler.Options)) (all []string) {
 	return all
 }
 
-// Each setting that has changed is reported with both values; the zero Options have the
-// defaults.
+// Each changed setting is reported with its old and new value. Settings of the zero Options have
+// their default values.
 func TestEachChangeOfASettingIsReported(t *testing.T) {
 	got := changed(t, func(*crawler.Options) {}, func(o *crawler.Options) {
 		o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { return true })
@@ -77,7 +77,7 @@ func TestEachChangeOfASettingIsReported(t *testing.T) {
 	}
 }
 
-// The address of a site behind a proxy is not known: NoDelay means no delay only with
+// Behind a proxy the address of a site is not known. So NoDelay means no delay only with
 // AllowPrivate.
 func TestTheLeastDelayBehindAProxy(t *testing.T) {
 	proxied := func(o *crawler.Options) {
@@ -86,7 +86,7 @@ func TestTheLeastDelayBehindAProxy(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*crawler.Options)
-		want   string // the delay in force after one of an hour
+		want   string // the delay that applies if Options.Delay is one hour
 	}{
 		{"no delay", func(o *crawler.Options) { proxied(o); o.Delay = crawler.NoDelay }, "delay: 1h -> 200ms"},
 		{"a short one", func(o *crawler.Options) { proxied(o); o.Delay = time.Millisecond }, "delay: 1h -> 200ms"},
@@ -104,12 +104,13 @@ func TestTheLeastDelayBehindAProxy(t *testing.T) {
 	}
 }
 
-// Each invalid option is named, with a reason; values at the bounds are valid.
+// Each invalid option is named, with a reason. The smallest and the largest valid values are
+// accepted.
 func TestOptionsAtTheirBounds(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*crawler.Options)
-		field  string // of the error; empty: none
+		field  string // field in the error; empty if there is no error
 		reason string
 	}{
 		{"no dialect", func(o *crawler.Options) { o.Dialect = 99 }, "Dialect", ""},
@@ -160,7 +161,7 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 			}
 		}
 	}
-	// Errors of these options wrap their cause.
+	// The errors of these options wrap their cause.
 	good := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/"}}
 	cause := map[string]func(*crawler.Options){
 		"Dialect":        func(o *crawler.Options) { o.Dialect = 99 },
@@ -178,7 +179,7 @@ func TestOptionsAtTheirBounds(t *testing.T) {
 	}
 }
 
-// The outputs that are named are written, and no others.
+// Only the outputs in Options.Output are written.
 func TestFilesOfEachOutput(t *testing.T) {
 	for _, test := range []struct {
 		output []crawler.Output

@@ -12,7 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A clusterOf is the part of this node in a crawl of several nodes. store.DB.Cluster returns it.
+// A clusterOf is the connection of this process, a node, to the other nodes of the same crawl.
+// store.DB.Cluster returns it.
 type clusterOf interface {
 	Term(frontier.Site) uint64
 	Blocked() <-chan struct{}
@@ -31,7 +32,8 @@ type clusterOf interface {
 	}, time.Duration)
 }
 
-// machineNetwork is the network of this machine.
+// machineNetwork resolves names and opens connections with the means of this machine. It is used if
+// Options.Network is nil.
 type machineNetwork struct {
 	resolver net.Resolver
 	dialer   net.Dialer
@@ -45,7 +47,8 @@ func (m *machineNetwork) DialContext(ctx context.Context, network, address strin
 	return m.dialer.DialContext(ctx, network, address)
 }
 
-// errLease is the error of a request for which the node has no lease.
+// errLease is the error of a request for which the node has no lease. The database gives a node the
+// lease, the right to send requests, for a limited time.
 var errLease = errors.New("the lease of this node has ended: nothing is sent until the database has renewed it")
 
 type leasedNetwork struct {
@@ -76,18 +79,20 @@ func (c leasedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// nodeClocks are the clocks that a node shares: those of its machine, and the clocks of addresses
-// with the other nodes, because sites of several nodes may have the same address.
+// nodeClocks are the clocks that a node shares with others: all clocks with the other processes of
+// its machine, and the clocks of IP addresses with the other nodes. Sites of several nodes may have
+// the same IP address.
 type nodeClocks struct {
 	frontier.Shared
 	cluster clusterOf
 }
 
-// Want says that a turn of one site needs another, which another node has: see
-// frontier.Turn.Hop.
+// Want says that this node, which works on the site from, also needs the site to, which another
+// node has: see frontier.Turn.Hop.
 func (n nodeClocks) Want(from, to frontier.Site) { n.cluster.Want(from, to) }
 
-// Reserve implements frontier.Shared.
+// Reserve implements frontier.Shared. The clock of an IP address must be free among the nodes
+// before it is reserved on this machine.
 func (n nodeClocks) Reserve(key string, now, until time.Time) (taken frontier.Taken, ok bool) {
 	if addr, is := strings.CutPrefix(key, string(frontier.IPClock)+" "); is {
 		if free, ok := n.cluster.Address(addr, until.Sub(now)); !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// put returns a function that sets the limits of the frontier to l. With other nodes, the frontier
-// does not end by itself, because the others may find more for it.
+// put returns a function that sets the limits of the frontier to l. In a crawl of several nodes the
+// frontier stays open when it is empty, because other nodes may find more URLs for it.
 func (c *Crawler) put(l Limits) func(*frontier.Limits) {
 	return func(f *frontier.Limits) {
 		l.put(c.opts.Concurrency)(f)
@@ -18,7 +18,7 @@ func (c *Crawler) put(l Limits) func(*frontier.Limits) {
 	}
 }
 
-// share makes the crawl one of several nodes: the returned function begins to work with them. The
+// share prepares this crawl for work with other nodes. The returned function begins that work. The
 // caller holds mu.
 func (c *Crawler) share(cluster clusterOf) func() {
 	c.unlisted.changes = map[string]int{}
@@ -28,7 +28,7 @@ func (c *Crawler) share(cluster clusterOf) func() {
 	}
 }
 
-// A joined is the frontier of a node, with the limits in force.
+// A joined is the frontier of this node together with the limits of its crawl.
 type joined struct {
 	*frontier.Frontier
 	c *Crawler
@@ -39,8 +39,8 @@ func (j joined) Limits() frontier.Limits {
 	return frontier.Limits{Pages: l.Pages, Bytes: l.Bytes, Open: l.Open}
 }
 
-// tell stores a value, unless key is empty, and tells the other nodes, if there are any. The caller
-// knows that the directory is open.
+// tell stores value under key, unless key is empty. If there are other nodes, tell also sends t to
+// them. The directory of the crawl must be open.
 func (c *Crawler) tell(key string, value any, t told) error {
 	if cluster := c.db.Cluster(); cluster != nil {
 		return cluster.Order(key, value, t)
@@ -51,12 +51,13 @@ func (c *Crawler) tell(key string, value any, t told) error {
 	return c.db.Put(key, value)
 }
 
-// tellLimits tells the other nodes that this one has changed limits.
+// tellLimits sends the other nodes the limits that this node has changed, as texts by name.
 func (c *Crawler) tellLimits(changed map[string]string) error {
 	return c.whileOpen(func() error { return c.tell("", nil, told{Limits: changed}) })
 }
 
-// hear carries out an order of a node; own says that it is one of this process.
+// hear carries out an order that a node has sent. If own is true, this process sent the order, and
+// has carried it out already.
 func (c *Crawler) hear(order []byte, own bool) error {
 	var t told
 	if err := json.Unmarshal(order, &t); err != nil {
@@ -95,12 +96,15 @@ func (c *Crawler) hear(order []byte, own bool) error {
 	return err
 }
 
-// hearLimits puts limits in force that another node has changed. The caller holds mu.
+// hearLimits applies limits that another node has changed, given as texts by name. The caller holds
+// mu.
 func (c *Crawler) hearLimits(texts map[string]string) error {
 	l := c.limits
 	for name, text := range texts {
 		if c.unlisted.changes[name] > 0 {
-			continue // the change by this node is later
+			// This node has changed the same limit, and the list of all orders has its change after
+			// this order.
+			continue
 		}
 		if err := l.set(name, text); err != nil {
 			return fmt.Errorf("crawler: the limit %s, which another node has changed: %w", name, err)
@@ -118,16 +122,17 @@ func (c *Crawler) hearLimits(texts map[string]string) error {
 	return nil
 }
 
-// hearOrder carries out an order of another node. The caller holds mu.
+// hearOrder carries out the order o of another node. The caller holds mu.
 func (c *Crawler) hearOrder(o Order) error {
 	same := func(was Order) bool { return was.Do == o.Do && was.Of == o.Of && was.Time.Equal(o.Time) }
 	if slices.ContainsFunc(c.kept, same) {
-		return nil // this node has read it when it began
+		// The order was already stored when this node began, and was carried out then.
+		return nil
 	}
 	if !o.pauses() || c.unlisted.changes[pausing] == 0 {
 		err := obey(c.frontier, o)
 		var faster *frontier.FasterError
-		if err != nil && !errors.As(err, &faster) { // a longer pause already applies
+		if err != nil && !errors.As(err, &faster) { // a FasterError is no failure: a longer pause already applies
 			return err
 		}
 		if o.pauses() {

@@ -18,8 +18,8 @@ type contextT = context.Context
 
 var testIdentity = crawler.Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 
-// crawl runs a crawl of w from the seeds to its end. It returns the URLs of the pages that the
-// handler got, sorted.
+// crawl runs a crawl of w from the seeds to its end. It returns the sorted URLs of the pages that
+// the handler got.
 func crawl(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) ([]string, crawler.Summary) {
 	t.Helper()
 	opts := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w, RootCAs: w.RootCAs()}}

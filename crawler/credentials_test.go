@@ -19,8 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// One's own site may be crawled with credentials. No other site gets them, also not by a
-// redirect, and no file and no log of the crawl has them.
+// Options.Site may give a site credentials. No other site gets them, not even by a redirect, and no
+// file and no log of the crawl contains them.
 func TestCredentialsAreForTheirSiteAlone(t *testing.T) {
 	t.Parallel()
 	const auth, cookie = "Basic c2VjcmV0OnNlY3JldA==", "session=very-secret"
@@ -89,7 +89,8 @@ func TestCredentialsAreForTheirSiteAlone(t *testing.T) {
 	}
 }
 
-// Credentials need a reason, and are refused where every site would get them.
+// Credentials need a Reason. They are refused in Options.Header, because then every site would get
+// them.
 func TestCredentialsNeedAReason(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Authorization", "cookie"} {
@@ -110,7 +111,7 @@ func TestCredentialsNeedAReason(t *testing.T) {
 	}
 }
 
-// files returns the contents of all files in dir, decompressed.
+// files returns the decompressed contents of all files in dir.
 func files(t *testing.T, dir string) (all [][]byte) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

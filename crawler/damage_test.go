@@ -25,7 +25,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A crawlCopy has the files of a crawl, and those of an earlier moment.
+// A crawlCopy holds the files of a crawl, and the same files from an earlier moment.
 type crawlCopy struct {
 	name         string
 	files, older map[string][]byte
@@ -50,8 +50,8 @@ func readDir(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// crawlCopies returns two crawls: one that has ended, and the same after a kill, each in its
-// second run. There are several WARC files, and repeated answers.
+// crawlCopies returns two crawls in their second run: one that has ended, and one that was killed.
+// They have several WARC files, and repeated answers.
 func crawlCopies(t *testing.T) (copies []crawlCopy) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -95,15 +95,15 @@ func crawlCopies(t *testing.T) (copies []crawlCopy) {
 	return copies
 }
 
-// settled returns the files of a crawl as a kill leaves them after all is committed.
+// settled returns the files of a running crawl after everything is committed, as a kill would leave
+// them.
 func settled(t *testing.T, dir string) map[string][]byte {
 	time.Sleep(100 * time.Millisecond)
 	synctest.Wait()
 	return readDir(t, dir)
 }
 
-// A damage is something that can happen to a file; a nil result means that the file is
-// missing.
+// A damage is a change of a file. If its function returns nil, the file is removed.
 type damage struct {
 	name string
 	do   func(raw, older []byte, parts [][]byte) []byte
@@ -155,7 +155,7 @@ var damages = []damage{
 	{"older copy", func(raw, older []byte, parts [][]byte) []byte { return older }},
 }
 
-// parts splits a file into its records, pages of memory, or lines.
+// parts splits a file into its records, memory pages, or lines, depending on its kind.
 func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 	switch {
 	case strings.HasPrefix(name, store.ArchiveDir):
@@ -179,7 +179,7 @@ func parts(t *testing.T, name string, raw []byte) (all [][]byte) {
 	return slices.Collect(bytes.Lines(raw))
 }
 
-// harmless returns why a damage need not be reported; empty if it must be.
+// harmless returns the reason why a damage need not be reported, or "" if it must be reported.
 func harmless(state, file, what string) string {
 	switch {
 	case file == store.RunFile && what != "removed":
@@ -196,7 +196,7 @@ func harmless(state, file, what string) string {
 
 func finishedWARC(file string) bool { return strings.HasSuffix(file, ".warc.gz") }
 
-// rows returns all rows of a state file as text, for comparison; empty if it cannot be read.
+// rows returns all rows of a state file as text for a comparison, or "" if the file cannot be read.
 func rows(t *testing.T, path string) (said string) {
 	t.Helper()
 	defer func() { recover() }()
@@ -220,10 +220,10 @@ func rows(t *testing.T, path string) (said string) {
 	return b.String()
 }
 
-// A damagedCrawl is a directory whose files are damaged one after the other.
+// A damagedCrawl is a directory in which one file after the other is damaged.
 type damagedCrawl struct {
 	crawlCopy
-	base string // undamaged
+	base string // directory with the undamaged files
 }
 
 func damagedCrawls(t *testing.T) (all []damagedCrawl) {
@@ -240,8 +240,8 @@ func damagedCrawls(t *testing.T) (all []damagedCrawl) {
 	return all
 }
 
-// verify replaces or removes one of the files, and checks that Verify reports it, unless that
-// is harmless.
+// verify replaces the file name by is, or removes it if is is nil. It checks that Verify reports
+// the damage, unless it is harmless.
 func (c *damagedCrawl) verify(t *testing.T, name, what string, is []byte) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "crawl")
@@ -271,7 +271,7 @@ func (c *damagedCrawl) verify(t *testing.T, name, what string, is []byte) {
 	}
 }
 
-// Verify reports any damage to a file of a crawl, unless it is harmless.
+// Verify reports any damage to a file of a crawl, except harmless ones.
 func TestDamageIsNamed(t *testing.T) {
 	for _, c := range damagedCrawls(t) {
 		for name, raw := range c.files {
@@ -290,8 +290,8 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// An incomplete index is rebuilt at the end of a run, with any outputs, and no run fails
-// because of it.
+// An incomplete index is rebuilt at the end of a run, with any outputs. It never
+// makes a run fail.
 func TestALostIndexIsMadeAgain(t *testing.T) {
 	c := crawlCopies(t)[0]
 	for _, d := range damages {
@@ -333,8 +333,8 @@ func TestALostIndexIsMadeAgain(t *testing.T) {
 	}
 }
 
-// If a file to be appended to does not end with a complete line, a run does not begin, and
-// changes nothing.
+// If a file that grows does not end with a complete line, a run does not begin, and changes
+// nothing.
 func TestFilesWithoutALastLineAreNotAppendedTo(t *testing.T) {
 	c := crawlCopies(t)[1]
 	for _, name := range []string{store.PagesFile, store.LinksFile} {
@@ -358,8 +358,9 @@ func TestFilesWithoutALastLineAreNotAppendedTo(t *testing.T) {
 	}
 }
 
-// Bits are flipped and files are cut at any place: each damage is reported, or harmless, and
-// nothing hangs. $PERMESSO_FLIPS says how often, $PERMESSO_SEED where.
+// Bits are flipped and files are cut at random places. Each damage is reported or harmless, and
+// nothing hangs. $PERMESSO_FLIPS is the number of damages, $PERMESSO_SEED the seed of the random
+// places.
 func TestFlips(t *testing.T) {
 	flips, err := strconv.Atoi(os.Getenv("PERMESSO_FLIPS"))
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// digestOfX is the SHA-1 of "x", in base 32.
+// digestOfX is the SHA-1 of "x" in base 32.
 const digestOfX = "sha1:CH3K3DWFFIUYJK5K7V6DWULFAN4FYIDS"
 
-// A SHA-1 of a body costs more than finding its links. It is computed only if an output or a
+// The SHA-1 of a body takes longer than finding its links. It is computed only if an output or the
 // program can use it.
 func TestBodiesHaveADigestIfItIsUsed(t *testing.T) {
 	var told string
@@ -52,7 +52,7 @@ func TestBodiesHaveADigestIfItIsUsed(t *testing.T) {
 	}
 }
 
-// ended records the digest with which an entry ends.
+// ended is a Backlog that records the digests of entries that have ended.
 type ended struct {
 	frontier.Memory
 	digest string
@@ -63,7 +63,7 @@ func (e *ended) Submit(c frontier.Completion) error {
 	return e.Memory.Submit(c)
 }
 
-// A frontier with its own Backlog gets the digests.
+// A frontier with a Backlog of the program's own gets the digests.
 func TestTheBacklogOfAJobGetsDigests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A directory that cannot be used is an error of Run, before any request.
+// If the directory cannot be used, Run fails before any request.
 func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, dir string) (use string){
 		"a file": func(t *testing.T, dir string) string { must(t, os.WriteFile(dir, nil, 0o600)); return dir },
@@ -87,7 +87,7 @@ func TestDirectoriesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// with writes a file into a new directory.
+// with creates dir, writes a file into it, and returns dir.
 func with(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o700))
@@ -95,8 +95,8 @@ func with(t *testing.T, dir, name, text string) string {
 	return dir
 }
 
-// A directory that is deleted, replaced or taken while the crawl runs ends the run with an error,
-// or the crawl goes on; neither hangs, and no request is early.
+// If the directory is deleted, replaced or locked while the crawl runs, the crawl either ends with
+// an error or continues. It does not hang, and no request is early.
 func TestDirectoriesThatAreLost(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, dir string){
 		"deleted":  func(t *testing.T, dir string) { must(t, os.RemoveAll(dir)) },
@@ -158,7 +158,7 @@ func TestDirectoriesThatAreLost(t *testing.T) {
 						t.Errorf("the run took %v", took)
 					}
 					for _, err := range c.Left() {
-						_ = err // any
+						_ = err // any error is accepted
 					}
 					c.Status()
 					w.AssertPolite()
@@ -172,8 +172,8 @@ func TestDirectoriesThatAreLost(t *testing.T) {
 	}
 }
 
-// An Options.Previous that is no crawl, or the crawl itself, or one that runs, is an error of New
-// or Run, and nothing is requested.
+// New or Run fails before any request if Options.Previous is not a crawl, is the crawl itself, or
+// is a running crawl.
 func TestPreviousCrawlsThatAreNone(t *testing.T) {
 	for name, previous := range map[string]func(t *testing.T, dir string) string{
 		"itself": func(_ *testing.T, dir string) string { return dir },
@@ -203,10 +203,10 @@ func TestPreviousCrawlsThatAreNone(t *testing.T) {
 	}
 }
 
-// A crawlClocks is a Shared that is odd for some keys.
+// A crawlClocks is a Shared that may misbehave: it first calls a function of the test.
 type crawlClocks struct {
 	frontier.Shared
-	reserve, release func() (frontier.Taken, bool) // ok: the call goes on
+	reserve, release func() (frontier.Taken, bool) // called first, unless nil; if ok is false, its result is returned
 }
 
 func (c crawlClocks) Reserve(key string, now, until time.Time) (frontier.Taken, bool) {
@@ -225,8 +225,8 @@ func (c crawlClocks) Release(key string, until time.Time) {
 	c.Shared.Release(key, until)
 }
 
-// Shared clocks that jump, refuse without end, panic or end their goroutine end the run, within
-// its patience; the next run, with good clocks, fetches everything, and none is early.
+// Shared clocks that jump, refuse for ever, panic or end their goroutine end the run within its
+// patience. The next run has good clocks, and fetches every page; no request is early.
 func TestClocksThatAreOdd(t *testing.T) {
 	refuse := func(until func() time.Time, lease bool) func() (frontier.Taken, bool) {
 		return func() (frontier.Taken, bool) { return frontier.Taken{Until: until(), Lease: lease}, false }
@@ -237,7 +237,7 @@ func TestClocksThatAreOdd(t *testing.T) {
 	jumps := 0
 	for name, test := range map[string]struct {
 		clocks crawlClocks
-		want   string // in the error; empty: the run ends without one
+		want   string // text in the error; empty if the run ends without one
 	}{
 		"the zero time":     {clocks: crawlClocks{reserve: refuse(at(time.Time{}), false)}},
 		"1960":              {clocks: crawlClocks{reserve: refuse(at(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)), false)}},

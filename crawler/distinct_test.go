@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Errors with the same text are joined to one, in any order; errors.Is and As find each.
+// Errors with the same text are joined to one. errors.Is and errors.As find each of the others.
 func TestDistinct(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
 	for _, test := range []struct {

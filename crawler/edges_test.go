@@ -72,7 +72,7 @@ func TestSitesThatWereGivenUpAreAskedAgain(t *testing.T) {
 			seeds = append(seeds, host+"/")
 		}
 		patience := func(o *crawler.Options) { o.Dir, o.Patience = dir, 2*time.Hour; o.Limit = 6 }
-		crawl(t, w, patience, seeds...) // robots.txt and / of all
+		crawl(t, w, patience, seeds...) // requests robots.txt and / of each site
 		patience = func(o *crawler.Options) { o.Dir, o.Patience = dir, 2*time.Hour }
 		for i := range 6 {
 			w.Site(fmt.Sprintf("http://h%d.example", i)).Down(true)
@@ -144,7 +144,7 @@ func TestAKillIsRememberedBeyondTheNextRun(t *testing.T) {
 				s := w.Site("http://a.example").Robots("User-agent: *\nCrawl-delay: 60").Page("/0", `<a href="/1">1</a><a href="/2">2</a>`).Page("/2", "")
 				s.Func("/1", func(rw http.ResponseWriter, r *http.Request) {
 					if _, err := os.Stat(killed); err != nil {
-						// The state that a kill during the answer leaves.
+						// the state that a kill during the answer would leave
 						if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 							t.Error(err)
 						}
@@ -198,7 +198,7 @@ func TestASiteMetByAHopKeepsItsBudget(t *testing.T) {
 		time.Sleep(time.Minute)
 		crawl(t, w, set, "http://a.example/")
 		w.AssertPolite()
-		w.AssertNeverFetched("http://b.example/new") // two pages of b are the budget
+		w.AssertNeverFetched("http://b.example/new") // the budget of b is two pages
 	})
 }
 
@@ -216,7 +216,7 @@ func TestAConnectionThatWasIdleForLongIsNotUsed(t *testing.T) {
 	})
 }
 
-// twoAddrs is a network on which each host has a dead address first.
+// twoAddrs is a network on which each host has two addresses, and the first does not answer.
 type twoAddrs struct{ *crawltest.Web }
 
 var deadAddr = netip.MustParseAddr("16.9.9.9")
@@ -335,7 +335,7 @@ func TestAHandlerThatEndsItsGoroutineEndsTheCrawl(t *testing.T) {
 	})
 }
 
-// The body that a handler keeps is not changed by later fetches.
+// If a handler keeps a body, later fetches do not change it.
 func TestAHandlerMayKeepBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -352,7 +352,7 @@ func TestAHandlerMayKeepBodies(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ contextT, p *crawler.Page) error {
-			kept[p.URL.Target()] = p.Body // one site: one page at a time
+			kept[p.URL.Target()] = p.Body // not locked, because one site has only one page at a time
 			return nil
 		}))
 		if err != nil {

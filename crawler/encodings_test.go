@@ -16,13 +16,13 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Every document that lists pages is read in any encoding given by its first bytes, its
-// declaration or its header.
+// Every kind of document that lists pages is read in any encoding. The encoding is given by the
+// first bytes of the document, by its declaration or by the header.
 func TestListsInEachEncoding(t *testing.T) {
 	little := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 	big := unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
 	encodings := []struct {
-		name, mark, label, charset string // label: of the XML declaration; charset: of Content-Type
+		name, mark, label, charset string // label is for the XML declaration, charset for Content-Type
 		encoding                   encoding.Encoding
 	}{
 		{"utf8", "", "UTF-8", "", encoding.Nop},
@@ -67,7 +67,7 @@ func TestListsInEachEncoding(t *testing.T) {
 			}
 			for _, l := range lists {
 				if l.name == "lines" && (e.label == "ISO-8859-1" || e.label == "windows-1251") {
-					continue // text declares nothing
+					continue // plain text cannot declare its encoding
 				}
 				for _, zipped := range []bool{false, true} {
 					target := fmt.Sprintf("%s-%s-%s-%v", page, e.name, l.name, zipped)
@@ -94,7 +94,7 @@ func TestListsInEachEncoding(t *testing.T) {
 					rules += "Sitemap: " + at + "\n"
 					s.Page(escaped(target), "")
 					want = append(want, "http://a.example"+escaped(target))
-					if l.name == "feed" && !zipped { // a feed that a page links to is read, too
+					if l.name == "feed" && !zipped { // a feed is also read if a page links to it
 						feed := strings.Replace(target, "-feed-", "-linked-", 1)
 						body, _ := e.encoding.NewEncoder().Bytes([]byte(e.mark + l.text(declaration, "http://a.example"+feed)))
 						s.Func("/linked"+at, sent(mediaType, string(body)))
@@ -111,7 +111,7 @@ func TestListsInEachEncoding(t *testing.T) {
 	})
 }
 
-// escaped returns a target as it is sent.
+// escaped returns a target in the form in which it is sent, with percent-encoded bytes.
 func escaped(target string) string {
 	var b strings.Builder
 	for _, c := range []byte(target) {

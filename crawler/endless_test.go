@@ -22,22 +22,22 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// An endless crawl is a crawl of pages that change, in virtual time.
+// An endless is a crawl in virtual time, of pages that change.
 type endless struct {
 	t    *testing.T
 	web  *crawltest.Web
-	dir  string // empty: in memory
+	dir  string // directory of the crawl; empty: in memory
 	opts func(*crawler.Options)
 	sum  crawler.Summary
 	left []string
 
-	turn sync.Mutex // held while the world changes
+	turn sync.Mutex // locked while the test changes the pages
 
 	mu   sync.Mutex
-	seen map[string][]string // by target: day, status and change of each visit
+	seen map[string][]string // the visits of each target, as day, status and change
 }
 
-// inVirtualTime runs a test of an endless crawl, which has a directory if kept is set.
+// inVirtualTime runs a test of a crawl without an end. If kept is true, the crawl has a directory.
 func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf)) {
 	dir := ""
 	if kept {
@@ -54,7 +54,7 @@ func inVirtualTime(t *testing.T, kept bool, test func(e *endless, shelf *shelf))
 	})
 }
 
-// whole checks that all files of a crawl are consistent.
+// whole checks that all files of the crawl are consistent.
 func (e *endless) whole() {
 	e.t.Helper()
 	if _, err := store.Verify(context.Background(), e.dir, func(err error) { e.t.Error(err) }); err != nil {
@@ -81,7 +81,7 @@ func (e *endless) whole() {
 	}
 }
 
-// figuresOf computes the figures of a crawl from its URLs.
+// figuresOf computes the figures of a crawl from its URLs, to compare them with the recorded ones.
 func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 	t.Helper()
 	r, err := store.OpenReader(dir)
@@ -117,7 +117,8 @@ func figuresOf(t *testing.T, dir string) (n crawler.StatusCrawl) {
 	return n
 }
 
-// run crawls for a time, while the world changes at the given times from its start.
+// run crawls for the time long. Meanwhile it calls each function in world when its time from the
+// start of the run has come.
 func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.Duration]func()) {
 	e.t.Helper()
 	o := crawler.Options{
@@ -158,7 +159,7 @@ func (e *endless) run(long time.Duration, policy revisit.Policy, world map[time.
 	}
 }
 
-// expect checks the visits of a target.
+// expect checks that the visits of a target were those in visits.
 func (e *endless) expect(target, visits string) {
 	e.t.Helper()
 	if got := strings.Join(e.seen[target], ", "); got != visits {
@@ -166,7 +167,7 @@ func (e *endless) expect(target, visits string) {
 	}
 }
 
-// listedIn returns the codes of the URLs of a crawl, by target.
+// listedIn returns the URLs of a crawl with their codes, by target.
 func listedIn(t *testing.T, dir string) map[string]account.Listed {
 	t.Helper()
 	r, err := store.OpenReader(dir)

@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The scopes of the package, for two seeds. A scope learns the seeds from New.
+// Which URLs are in the scopes of this package. New passes the seeds to the scope.
 func ExampleScope() {
 	for _, s := range []struct {
 		name  string
@@ -35,7 +35,8 @@ func ExampleScope() {
 	// anywhere: true true true true
 }
 
-// Together as Options.Same: URLs that differ only in these ways count as one page.
+// With Together as Options.Same, URLs count as one page if they differ only in the order of the
+// query or in the name of the index page.
 func ExampleTogether() {
 	same := crawler.Together(crawler.SortQuery, crawler.StripIndex)
 	u, err := frontier.ParseURL("https://example.org/a/index.html?b=2&a=1")
@@ -46,7 +47,7 @@ func ExampleTogether() {
 	// Output: https://example.org/a/?a=1&b=2
 }
 
-// An identity from flags is checked early. New checks it, too.
+// A program that gets the identity from flags can check it early. New checks it, too.
 func ExampleIdentity_Check() {
 	id := crawler.Identity{Token: "titlebot", Contact: "me@example.org"}
 	fmt.Println(id.From(), id.Check())
@@ -56,7 +57,7 @@ func ExampleIdentity_Check() {
 	// crawler: Identity.Contact: "" is neither an http(s) URL nor an e-mail address: site owners must be able to reach you
 }
 
-// What a handler learns of a page that has other names, or was fetched before.
+// A handler can read the other URLs of a page, and how it has changed.
 func ExamplePage() {
 	site := library()
 	defer site.Close()

@@ -10,12 +10,12 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A scope of one host, limited to its pages in English.
+// The scope of one host, limited to its pages in English.
 func ExampleBoth() {
 	english := crawler.ScopeFunc(func(e frontier.Entry) bool { return strings.HasPrefix(e.URL.Target(), "/en/") })
 	scope := crawler.Both(crawler.SameHost(), english)
 	root, _ := frontier.ParseURL("https://example.org/")
-	scope.Admit(root) // as New does with each seed
+	scope.Admit(root) // New does this for each seed
 	for _, raw := range []string{"https://example.org/en/a", "https://example.org/de/a", "https://elsewhere.example/en/a"} {
 		u, _ := frontier.ParseURL(raw)
 		fmt.Println(u, scope.Contains(frontier.Entry{URL: u}))
@@ -26,15 +26,15 @@ func ExampleBoth() {
 	// https://elsewhere.example/en/a false
 }
 
-// StripTracking as Options.Rewrite: a page is requested once, even if links to it differ in
-// their parameters.
+// With StripTracking as Options.Rewrite a page is requested once, even if links to it differ in
+// tracking parameters.
 func ExampleStripTracking() {
 	u, _ := frontier.ParseURL("https://example.org/a?id=7&utm_source=letter&fbclid=x")
 	fmt.Println(crawler.StripTracking(u))
 	// Output: https://example.org/a?id=7
 }
 
-// Left lists the URLs that were not fetched, with the reason.
+// Left yields the URLs that were not fetched, each with the reason.
 func ExampleCrawler_Left() {
 	site := library()
 	defer site.Close()
@@ -61,7 +61,7 @@ func ExampleCrawler_Left() {
 	// /cellar limit
 }
 
-// ReadSeeds reads the seeds of a file, and reports invalid lines by number.
+// ReadSeeds reads the seeds of a file, and reports invalid lines by their numbers.
 func ExampleReadSeeds() {
 	file := "# first\nexample.org\nhttps://example.org/list\tlist\nnot a seed\n"
 	seeds, bad, err := crawler.ReadSeeds(strings.NewReader(file), "seeds.txt")
@@ -77,7 +77,8 @@ func ExampleReadSeeds() {
 	// seeds.txt 4
 }
 
-// Places that get no request. Why is an Options.OptOut.
+// An opt-out list names sites and URLs that get no request. Its method Why is a function for
+// Options.OptOut.
 func ExampleReadOptOutList() {
 	list, err := crawler.ReadOptOutList(strings.NewReader("example.org # asked us to\nhttps://example.net/~joe/\n"), "opt-out.txt")
 	if err != nil {
@@ -93,7 +94,7 @@ func ExampleReadOptOutList() {
 	// https://example.net/ ""
 }
 
-// Settings can be set from text, for instance by flags.
+// Settings can be set from texts, for instance from flags.
 func ExampleOptions_Settings() {
 	var o crawler.Options
 	for _, s := range o.Settings() {

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// optionsFor returns options for a site on this machine, without pauses.
+// optionsFor returns options for a crawl of site, which is on this machine, without pauses.
 func optionsFor(site *httptest.Server, dir string) crawler.Options {
 	return crawler.Options{
 		Identity: crawler.Identity{Token: "bookbot", Contact: "https://example.org/bookbot"},
@@ -23,7 +23,8 @@ func optionsFor(site *httptest.Server, dir string) crawler.Options {
 	}
 }
 
-// libraryCrawl makes a crawl of a site in a new directory. The caller removes its parent.
+// libraryCrawl runs a crawl in a new directory and returns that directory. The caller removes its
+// parent.
 func libraryCrawl() (dir string) {
 	site := library()
 	defer site.Close()
@@ -85,7 +86,7 @@ func ExampleCrawler_Pause() {
 	// 100
 }
 
-// What a program prints while a crawl runs: what the crawl waits for.
+// A program can print which site the crawl is waiting for.
 func ExampleCrawler_Oldest() {
 	site := library()
 	defer site.Close()
@@ -108,8 +109,8 @@ func ExampleCrawler_Oldest() {
 	// Output:
 }
 
-// A handler may ask what the crawl has done so far. A program that runs each night skips a run
-// that would do nothing.
+// A handler may ask for the results of the crawl so far. A program that runs each night can skip a
+// run that would do nothing.
 func ExampleCrawler_Records() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
@@ -119,7 +120,7 @@ func ExampleCrawler_Records() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if c.Idle() { // not here: the seed is a new one
+	if c.Idle() { // false here, because the seed is new
 		return
 	}
 	handler := crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
@@ -139,7 +140,7 @@ func ExampleCrawler_Records() {
 	// Output: undecided true
 }
 
-// What robots.txt says about the seeds, before a crawl begins.
+// PlanOf reports what robots.txt allows before a crawl begins.
 func ExamplePlanOf() {
 	site := library()
 	defer site.Close()
@@ -159,7 +160,7 @@ func ExamplePlanOf() {
 	// 100 pages take at least 3m20s
 }
 
-// A damaged crawl gets back the lines of pages.jsonl that its archive can tell.
+// Repair rebuilds the lines of pages.jsonl of a damaged crawl from its archive.
 func ExampleArchiveWriter() {
 	dir := libraryCrawl()
 	defer os.RemoveAll(filepath.Dir(dir))
@@ -177,7 +178,7 @@ func ExampleArchiveWriter() {
 	// Output: true 0
 }
 
-// A program asks while the crawl runs what has become of a URL, and how far the run is.
+// While the crawl runs, a program looks up the fate of a URL, and the progress of the run.
 func ExampleCrawler_Lookup() {
 	site := library()
 	defer site.Close()

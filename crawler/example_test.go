@@ -33,8 +33,8 @@ func Example() {
 	}
 }
 
-// A crawl in a directory survives a kill: the same program resumes it. The first interrupt
-// stops it gracefully.
+// A crawl in a directory survives a kill: the same program resumes it. The first interrupt stops it
+// gracefully.
 func ExampleCrawler_Stop() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "titlebot", Contact: "me@example.org"},
@@ -53,8 +53,8 @@ func ExampleCrawler_Stop() {
 	fmt.Println(c.Summary().End)
 }
 
-// A handler may parse a page as a goquery document, follow URLs that are not links, and stop
-// the crawl.
+// A handler may parse a page as a goquery document, follow URLs that are not links, and stop the
+// crawl.
 func ExampleHandlerFunc() {
 	h := crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
 		if p.Status == 404 {

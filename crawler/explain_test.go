@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/account"
 )
 
-// explained returns the directory of a crawl with URLs of many codes.
+// explained runs a crawl that has URLs of many codes, and returns its directory.
 func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -44,7 +44,7 @@ func explained(t *testing.T, change func(*crawler.Options)) (dir string) {
 	return dir
 }
 
-// explain returns the Explanation of a URL.
+// explain returns the Explanation of a URL in the account a.
 func explain(t *testing.T, a *account.Account, url string) *account.Explanation {
 	t.Helper()
 	u, err := frontier.ParseURL(url)
@@ -58,7 +58,7 @@ func explain(t *testing.T, a *account.Account, url string) *account.Explanation 
 	return x
 }
 
-// way returns the path from the URL back to its seed, which is last.
+// way returns the URLs on the path from the explained URL back to its seed, joined to one text.
 func way(x *account.Explanation) string {
 	var all []string
 	for _, s := range x.Found {
@@ -71,8 +71,8 @@ func way(x *account.Explanation) string {
 	return strings.Join(all, ", ")
 }
 
-// A URL that has entered the crawl is explained with its path from the seed, the rule that
-// decides and the one that it overrides, each try, and the place of its answer.
+// The Explanation of a known URL has its path from the seed, the rule of robots.txt that decides,
+// the rule that it overrides, each try, and the place of its answer.
 func TestAnEntryIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, nil))
@@ -82,7 +82,8 @@ func TestAnEntryIsExplained(t *testing.T) {
 			reason string
 			way    string
 			tries  string
-			rule   string // the rule that decides, the one that it overrides, the nearest one
+			// The rule that decides, the rule that it overrides, and the nearest rule.
+			rule string
 		}{
 			{"http://a.example/", frontier.Fetched, "status 200", "seed http://a.example/", "200", "||"},
 			{"HTTP://A.example:80/a#top", frontier.Fetched, "status 200", "L http://a.example/a, seed http://a.example/", "200", "||"},
@@ -131,8 +132,8 @@ func TestAnEntryIsExplained(t *testing.T) {
 	})
 }
 
-// A URL that has not entered the crawl is explained with the pages that link to it, and the
-// setting that excludes it.
+// The Explanation of a URL that is not in the crawl has the pages that link to it, and the setting
+// that excludes it.
 func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := explained(t, nil)
@@ -150,7 +151,7 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 				return ""
 			}
 			for _, c := range []struct {
-				url, from, reason, without string // without: the same without links.jsonl
+				url, from, reason, without string // without is the reason if there is no links.jsonl
 			}{
 				{"http://b.example/out", "http://a.example/", "outside: scope host", "outside: scope host"},
 				{"http://a.example/skipped", "http://a.example/", "nofollow: rel=ugc nofollow", ""},
@@ -192,7 +193,7 @@ func TestAURLThatNeverEnteredIsExplained(t *testing.T) {
 	})
 }
 
-// Each URL that has not entered the crawl is yielded once, with the first link to it.
+// Refused yields each URL that was not queued once, with the first link to it.
 func TestRefusedLinksAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := explained(t, nil)
@@ -224,7 +225,7 @@ func TestRefusedLinksAreListed(t *testing.T) {
 	})
 }
 
-// A URL of the crawl that differs only in scheme, www or a slash is named.
+// The Explanation of an unknown URL names a known URL that differs only in scheme, www or a slash.
 func TestSimilarURLsAreNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, nil))
@@ -239,7 +240,8 @@ func TestSimilarURLsAreNamed(t *testing.T) {
 	})
 }
 
-// A scope that is a function of the program is unknown, and excludes nothing.
+// If the scope is a function of the program, an account does not know it, and assumes that it
+// excludes nothing.
 func TestAnUnknownScopeExcludesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := accountOf(t, explained(t, func(o *crawler.Options) {
@@ -253,7 +255,8 @@ func TestAnUnknownScopeExcludesNothing(t *testing.T) {
 	})
 }
 
-// An entry that was put aside is explained with the setting that excludes it.
+// The Explanation of an entry that a narrower run removed from the queue has the setting that
+// excludes it.
 func TestURLsPutAsideAreExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -274,7 +277,7 @@ func TestURLsPutAsideAreExplained(t *testing.T) {
 	})
 }
 
-// A queued entry is explained with the clock that it waits for, and the number of entries
+// The Explanation of a queued entry has the clock for which it waits, and the number of entries
 // before it.
 func TestQueuedURLsAreExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -288,8 +291,8 @@ func TestQueuedURLsAreExplained(t *testing.T) {
 	})
 }
 
-// The body is the decoded answer. It is also found if the archive has it under another URL,
-// and in pages.jsonl if there is no archive.
+// The body in an Explanation is the decoded answer. It is found even if the archive has it under
+// another URL. Without an archive it is found in pages.jsonl.
 func TestTheBodyOfAnAnswerIsFound(t *testing.T) {
 	for name, output := range map[string][]crawler.Output{"archive": {crawler.OutputWARC}, "pages.jsonl": {crawler.OutputBodies}} {
 		t.Run(name, func(t *testing.T) {

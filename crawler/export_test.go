@@ -9,13 +9,13 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// SetSmallestBounds makes every queue and cache of a crawl as small as possible, and its disk
-// slow.
+// SetSmallestBounds makes every queue and cache of a crawl as small as possible. It also adds
+// syncDelay to each sync, like a slow disk.
 func SetSmallestBounds(o *Options, syncDelay time.Duration) {
 	o.bounds = bounds{storage: store.Bounds{Queue: 1, Links: 1, Bytes: 1}, syncDelay: syncDelay, readAhead: 1, hosts: 1, idle: 1, names: 1, repeated: 1, sites: 1}
 }
 
-// tornQueue fails after the first entry.
+// A tornQueue fails after its first entry.
 type tornQueue struct{ queue }
 
 func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
@@ -29,7 +29,7 @@ func (q tornQueue) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	}
 }
 
-// TearQueue makes the queue of a running crawl fail.
+// TearQueue makes the queue of a running crawl fail after one entry.
 func TearQueue(c *Crawler) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,10 +44,11 @@ type (
 	JobDeps = jobDeps
 )
 
-// NewJob checks the options and adds their seeds to the scope. Options that are not about a
-// single visit are checked, but have no effect. The caller has to queue the seeds, and to
-// enforce the limits of the crawl and those that SiteLimits returns for each site. With
-// Options.Revisit the caller must set frontier.Options.Revisits. The error is an *OptionError.
+// NewJob returns a Job for the given options, which it checks. It adds the seeds to the scope.
+// Options that are not about a single visit are checked, but have no effect. The caller has to
+// queue the seeds, and to enforce the limits of the crawl and the limits that SiteLimits returns
+// for each site. With Options.Revisit the caller must set frontier.Options.Revisits. The error is
+// an *OptionError.
 func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	if seeds, err := opts.prepare(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func NewJob(opts Options, h Handler, deps JobDeps) (*Job, error) {
 	return newJob(opts, h, deps)
 }
 
-// SameAs returns the URL under which a crawl with the options o stores the page of u.
+// SameAs returns the URL under which a crawl with the options o stores the page at u.
 func SameAs(o *Options, u frontier.URL) frontier.URL {
 	if v := o.same(u, nil); !v.IsZero() {
 		return v

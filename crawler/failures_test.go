@@ -37,7 +37,7 @@ func try(t *testing.T, w *crawltest.Web, change func(*crawler.Options), h crawle
 	return c.Summary(), err
 }
 
-// fullDials is a network that fails after a while because too many files are open.
+// fullDials is a network that fails after some time because too many files are open.
 type fullDials struct {
 	*crawltest.Web
 	left atomic.Int32
@@ -50,8 +50,8 @@ func (n *fullDials) DialContext(ctx context.Context, network, address string) (n
 	return n.Web.DialContext(ctx, network, address)
 }
 
-// An error of this machine ends the crawl. It is returned once, even if many visits get it,
-// and a later run can do all that is left.
+// An error of this machine ends the crawl. Even if many visits fail, Run returns the error once. A
+// later run fetches everything that is left.
 func TestNoFileToOpenEndsTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestNoFileToOpenEndsTheCrawl(t *testing.T) {
 	})
 }
 
-// A crawl that cannot be written ends with an error, and sends no more requests.
+// If the files of a crawl cannot be written, the crawl ends with an error, and sends no more
+// requests.
 func TestADirectoryThatIsGoneEndsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -125,7 +126,7 @@ func flip(dir, bucket string) error {
 func TestRunsThatDoNotBegin(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		spoil func(dir string) error // applied after a first run
+		spoil func(dir string) error // damages the directory after a first run
 		alter func(*crawler.Options)
 		said  string
 	}{
@@ -165,7 +166,7 @@ func TestRunsThatDoNotBegin(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), test.said) || len(w.Log()) != asked || sum.Requests != 0 || sum.End != "" {
 					t.Errorf("Run: %v; requested %d times; %+v", err, len(w.Log())-asked, sum)
 				}
-				if test.spoil == nil { // and no file is locked or damaged by it
+				if test.spoil == nil { // no file is locked or damaged after the failed run
 					if sum, err := try(t, w, func(o *crawler.Options) { o.Dir = dir }, nil); err != nil || sum.Fetched != 1 {
 						t.Errorf("Run: %v; %+v", err, sum.Counts)
 					}
@@ -175,7 +176,7 @@ func TestRunsThatDoNotBegin(t *testing.T) {
 	}
 }
 
-// Changes of the options after New have no effect.
+// A program may change its Options after New without an effect on the crawl.
 func TestFieldsThatAreChangedAfterNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -200,12 +201,12 @@ func TestFieldsThatAreChangedAfterNew(t *testing.T) {
 	})
 }
 
-// A Scope that panics about a URL of an earlier run ends the run before the URL is requested.
-// With a correct Scope the next run continues.
+// If a Scope panics for a URL that an earlier run has queued, the run ends before it requests the
+// URL. With a correct Scope the next run continues.
 func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		first func(*crawler.Options) // leaves a URL for the scope
+		first func(*crawler.Options) // options of a first run that leaves a URL for the scope
 	}{
 		{"queued", func(o *crawler.Options) { o.Limit = 1 }},
 		{"put aside", func(o *crawler.Options) { o.Scope = crawler.SeedsOnly() }},
@@ -223,7 +224,8 @@ func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				asked := len(w.Log())
-				bad, calls := errors.New("a bug"), atomic.Int32{} // another worker may begin before the first has ended
+				// calls is atomic, because another worker may begin before the first has ended
+				bad, calls := errors.New("a bug"), atomic.Int32{}
 				_, err := try(t, w, func(o *crawler.Options) {
 					o.Dir, o.Scope = dir, crawler.ScopeFunc(func(frontier.Entry) bool { calls.Add(1); panic(bad) })
 				}, nil)
@@ -240,7 +242,7 @@ func TestAScopeThatPanicsInALaterRun(t *testing.T) {
 	}
 }
 
-// rootScope panics when the target of a redirect is added to the scope again.
+// A rootScope panics when the target of a redirect is added to the scope a second time.
 type rootScope struct {
 	crawler.Scope
 	admits *int
@@ -253,7 +255,7 @@ func (s rootScope) Admit(u frontier.URL) {
 	s.Scope.Admit(u)
 }
 
-// A Scope that panics in Admit, for the target of a seed's redirect, ends the run.
+// If the method Admit of a Scope panics for the target of a seed's redirect, the run ends.
 func TestAScopeThatPanicsAtARoot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -276,7 +278,7 @@ func TestAScopeThatPanicsAtARoot(t *testing.T) {
 	})
 }
 
-// A panic in OnStart ends the run before any request, with and without a directory.
+// If OnStart panics, the run ends before any request, with and without a directory.
 func TestAnOnStartThatPanics(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -293,7 +295,7 @@ func TestAnOnStartThatPanics(t *testing.T) {
 	}
 }
 
-// A run that failed before its first visit has no End, even after its MaxTime has passed.
+// A run that fails before its first visit has no End, even if its MaxTime has passed.
 func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -323,7 +325,7 @@ func TestAFailedRunIsNotEndedByItsTime(t *testing.T) {
 	})
 }
 
-// Exchange.Wire is kept only if an archive is written. MaxHostPages -1 means no limit.
+// Exchange.Wire is set only if an archive is written. MaxHostPages -1 means no limit.
 func TestExchangesOfHandlers(t *testing.T) {
 	for _, test := range []struct {
 		dir    bool
@@ -355,7 +357,7 @@ func TestExchangesOfHandlers(t *testing.T) {
 	}
 }
 
-// seedScope panics at a root other than a.example.
+// A seedScope panics for each root except a.example.
 type seedScope struct{}
 
 func (seedScope) Admit(root frontier.URL) {
@@ -366,8 +368,8 @@ func (seedScope) Admit(root frontier.URL) {
 
 func (seedScope) Contains(frontier.Entry) bool { return true }
 
-// A Scope that panics at a seed that is added before or during the run causes an error; a run
-// that cannot begin sends no request.
+// If a Scope panics for a seed that is added before or during the run, Add or Run returns an error.
+// A run that cannot begin sends no request.
 func TestAScopeThatPanicsAtASeedThatIsAdded(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

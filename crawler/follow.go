@@ -10,11 +10,11 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// FollowTag is like Follow, but the URL gets the given tag instead of that of the page: see
-// Tags. The tag also applies if the page itself has a link to the URL, and if the URL is
-// already queued, for example because a sitemap names it. If handlers give one URL several
-// tags, the last before it is fetched is used. A seed keeps its tag. The error is a
-// *frontier.URLError, or an *OptionError for a tag of more than 64 KiB.
+// FollowTag is like Follow, but the URL gets the given tag instead of the tag of the page: see
+// Tags. The tag also applies if the page itself has a link to the URL, and if the URL is already
+// queued, for example because a sitemap names it. If handlers give one URL several tags, the last
+// tag before the fetch is used. A seed keeps its tag. The error is a *frontier.URLError, or an
+// *OptionError for a tag of more than 64 KiB.
 func (p *Page) FollowTag(ref, tag string) error {
 	u, err := p.Resolve(ref)
 	if err == nil {
@@ -26,9 +26,9 @@ func (p *Page) FollowTag(ref, tag string) error {
 	return err
 }
 
-// FollowLink is like FollowTag for a link that Links has returned: its URL is queued with the
-// tag, even if the link is marked nofollow. The error is frontier.ErrNoURL for a Link without a
-// URL, or that of a tag.
+// FollowLink is like FollowTag for a link that Links has returned: its URL is queued with the tag,
+// even if the link is marked nofollow. The error is frontier.ErrNoURL for a Link without a URL, or
+// an *OptionError for a tag of more than 64 KiB.
 func (p *Page) FollowLink(l extract.Link, tag string) error {
 	if l.URL.IsZero() {
 		return frontier.ErrNoURL
@@ -41,9 +41,10 @@ func (p *Page) FollowLink(l extract.Link, tag string) error {
 }
 
 // FollowAll is like FollowTag for each element of the page that has an href and matches the CSS
-// selector, such as "a.item" or "ul.pages a". Links that the owner asks crawlers not to follow
-// (rel=nofollow, or a robots directive of the page) are left out, and so are references that are
-// no valid URL (see Broken). The error says that the selector is wrong, or is that of Doc.
+// selector, such as "a.item" or "ul.pages a". It leaves out links that the owner asks crawlers not
+// to follow (rel=nofollow, or a robots directive of the page), and references that are not valid
+// URLs (see Broken). It fails if the selector is not valid, if Doc fails, or with an *OptionError
+// for a tag of more than 64 KiB.
 func (p *Page) FollowAll(selector, tag string) error {
 	if err := checkTag(tag); err != nil {
 		return err
@@ -68,10 +69,9 @@ func (p *Page) FollowAll(selector, tag string) error {
 	return nil
 }
 
-// Followed returns entries for the URLs that the handler has followed so far, in the order of
-// the calls. Some of them may not be queued, because scope and depth are applied only after the
-// handler. Others are queued, but robots.txt may forbid to fetch them. Followed is for tests of
-// a handler.
+// Followed returns an entry for each URL that the handler has followed so far, in the order of the
+// calls. It is meant for tests of a handler. Not every entry will be fetched: scope and depth are
+// applied only after the handler, and robots.txt may forbid the request.
 func (p *Page) Followed() []frontier.Entry {
 	var entries []frontier.Entry
 	for _, u := range p.followed {
@@ -90,10 +90,10 @@ func (p *Page) follow(u frontier.URL, tag string) {
 	p.tags[u.Key()] = tag
 }
 
-// late returns the entries to queue for the URLs that the program followed on p after the visit
-// had ended. It leaves out those that the crawl refuses. The error is a *PanicError of a
-// function of the options.
-func (j *job) late(p *Page) (entries []frontier.Entry, err error) {
+// lateEntries returns the entries to queue for the URLs that the program followed on p after the
+// end of the visit. It leaves out URLs that the crawl refuses. The error is a *PanicError if a
+// function of the options panicked.
+func (j *job) lateEntries(p *Page) (entries []frontier.Entry, err error) {
 	f := newFindings()
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() {
 		s := j.sorting(p, f, j.onSkip)

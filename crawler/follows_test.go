@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// URLs that the body follows are queued when the body ends. URLs that robots.txt or the scope
-// forbid are not fetched.
+// URLs that the body of a loop over Pages follows are queued when the body ends. URLs that
+// robots.txt or the scope forbids are not fetched.
 func TestTheBodyOfPagesFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, dir := crawltest.New(t), t.TempDir()
@@ -66,8 +66,8 @@ func TestTheBodyOfPagesFollows(t *testing.T) {
 	})
 }
 
-// A Scope that panics for a URL that the body follows ends the crawl, and the page has not
-// ended.
+// If a Scope panics for a URL that the body follows, the crawl ends, and the page is not marked as
+// fetched.
 func TestAScopeThatPanicsForWhatTheBodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 5)
@@ -98,8 +98,8 @@ func TestAScopeThatPanicsForWhatTheBodyFollows(t *testing.T) {
 	})
 }
 
-// URLs that the body follows are treated like those that a Handler follows: Links sets a tag
-// or refuses them, and traps are not entered.
+// URLs that the body follows are treated like those that a Handler follows: Options.Links may set a
+// tag or refuse them, and links into endless spaces are refused.
 func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -137,7 +137,8 @@ func TestLinksAndTrapsCountForWhatTheBodyFollows(t *testing.T) {
 	})
 }
 
-// Resolve is for a link of the page: by its base element, and with the query in its encoding.
+// Page.Resolve resolves a reference like a link of the page: relative to its base element, and with
+// the query in its encoding.
 func TestAReferenceIsResolvedAsALink(t *testing.T) {
 	t.Parallel()
 	p := crawltest.Answer(t, "http://a.example/x/", 200, http.Header{"Content-Type": {"text/html; charset=iso-8859-1"}}, `<base href="/base/">`)
@@ -155,7 +156,7 @@ func TestAReferenceIsResolvedAsALink(t *testing.T) {
 	}
 }
 
-// References that are no valid URL are named; those of other schemes are valid.
+// Page.Broken returns references that are not valid URLs. References with other schemes are valid.
 func TestBrokenReferencesAreNamed(t *testing.T) {
 	t.Parallel()
 	p := crawltest.Page(t, "http://a.example/x/", `<a href="http://">1</a><a href=" https://[::1">2</a><img src="//b.example:99999/">
@@ -176,8 +177,8 @@ func TestBrokenReferencesAreNamed(t *testing.T) {
 	}
 }
 
-// FollowAll follows the links that match the selector, except those that the owner asks not to
-// follow; each gets the tag. Anything else on the page changes nothing.
+// FollowAll follows the links that match the selector, and gives each the tag. It leaves out links
+// that the owner asks not to follow. Other elements of the page have no effect.
 func TestFollowAll(t *testing.T) {
 	const html = `<base href=/b/><a class=item href=1>1</a> <a class=item href=" 2&#9;">2</a> <a class=other href=3>3</a>
 		<a class=item rel="nofollow x" href=4>4</a> <a class=item>no href</a> <a class=item href="http://">broken</a>
@@ -213,8 +214,8 @@ func TestFollowAll(t *testing.T) {
 	}
 }
 
-// With OnlyFollowed a crawl fetches what the handler follows, redirects and requisites, and
-// neither other links nor what sitemaps name.
+// With OnlyFollowed a crawl fetches only the URLs that the handler follows, redirects, and images
+// and scripts. It fetches neither other links nor sitemaps.
 func TestOnlyFollowed(t *testing.T) {
 	for _, loop := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The cache of site settings is limited. Sites whose Reason was logged are forgotten last, so
-// that it is logged once.
+// The cache of site settings is limited. Sites whose settings were logged are removed last, so that
+// the settings are logged only once.
 func TestSettingsOfSitesAreForgotten(t *testing.T) {
 	asked := map[frontier.Site]int{}
 	o := &Options{Site: func(s frontier.Site) SiteOptions {
@@ -52,7 +52,7 @@ func TestSettingsOfSitesAreForgotten(t *testing.T) {
 	if n := again(197); n != 1 {
 		t.Errorf("Site was called %d times for a site whose reason was logged, want once", n)
 	}
-	ask(900, 920) // all of them have a reason
+	ask(900, 920) // all of these sites have a reason
 	if n := again(197); n != 2 {
 		t.Errorf("Site was called %d times for one of too many sites with a reason, want twice", n)
 	}

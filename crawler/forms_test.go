@@ -71,7 +71,7 @@ func TestFormsOfSeeds(t *testing.T) {
 			t.Errorf("%q: %v", test.line, err)
 			continue
 		}
-		c.Stop() // so that it is queued, and not requested
+		c.Stop() // the seed is queued but not requested
 		if err := c.Run(t.Context(), nil); err != nil {
 			t.Errorf("%q: %v", test.line, err)
 		}
@@ -97,7 +97,7 @@ func mustURL(t *testing.T, raw string) frontier.URL {
 	return u
 }
 
-// An invalid line is reported with its file, its number, and the cause; the other lines are
+// An invalid line is reported with the file, the line number, and the cause. The other lines are
 // returned.
 func TestReportsOfSeedFiles(t *testing.T) {
 	const file = "\ufeffa.example\n \t \n#b.example\nwords\n  c.example\ttag  \n\ufeff\n http://d.example/ x\n" + "e.example"
@@ -123,7 +123,7 @@ func TestReportsOfSeedFiles(t *testing.T) {
 	}
 }
 
-// The URLs that each scope contains after its roots were admitted.
+// Each scope contains certain URLs after its roots were admitted.
 func TestWhatScopesHold(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -191,8 +191,8 @@ func TestWhatScopesHold(t *testing.T) {
 	}
 }
 
-// answered crawls n pages that h answers, and calls look with each one in the handler. It
-// returns their lines in pages.jsonl.
+// answered crawls n pages that h answers, and calls look with each page in the handler. It returns
+// their lines in pages.jsonl.
 func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look func(i int, p *crawler.Page)) []store.PageRecord {
 	t.Helper()
 	dir := t.TempDir()
@@ -209,7 +209,7 @@ func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look f
 		_, err := try(t, w, func(o *crawler.Options) {
 			o.Dir, o.Output, o.Seeds, o.Scope = dir, []crawler.Output{crawler.OutputBodies}, seeds, crawler.SeedsOnly()
 		}, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
-			if i, ok := numbers[p.URL.Target()]; ok { // not the target of a redirect
+			if i, ok := numbers[p.URL.Target()]; ok { // false for the target of a redirect
 				look(i, p)
 			}
 			return nil
@@ -229,12 +229,12 @@ func answered(t *testing.T, n int, h func(rw http.ResponseWriter, i int), look f
 	return lines
 }
 
-// The kind of a page, and the form of its stored body, depend on its media type: the one that
-// is sent, or else a guess from its first bytes.
+// The kind of a page, and the form of its stored body, depend on its media type. This is the type
+// in the header, or a guess from its first bytes.
 func TestTypesOfPages(t *testing.T) {
 	const html = `<title>T</title><a href="/x">x</a>`
 	tests := []struct {
-		contentType string // empty: none is sent
+		contentType string // empty: the header has none
 		body        string
 		is          string
 		links, text bool
@@ -259,7 +259,7 @@ func TestTypesOfPages(t *testing.T) {
 	}
 	seen := make([]crawler.Page, len(tests))
 	lines := answered(t, len(tests), func(rw http.ResponseWriter, i int) {
-		rw.Header()["Content-Type"] = nil // or the server would guess one
+		rw.Header()["Content-Type"] = nil // otherwise the server would send a guessed type
 		if is := tests[i].contentType; is != "" {
 			rw.Header().Set("Content-Type", is)
 		}
@@ -341,7 +341,7 @@ func TestDocOfAPage(t *testing.T) {
 	})
 }
 
-// The exact lines of links.jsonl.
+// links.jsonl has exactly these lines.
 func TestLinesOfTheLinkGraph(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,8 +362,8 @@ func TestLinesOfTheLinkGraph(t *testing.T) {
 	}
 }
 
-// archivedRecords returns the records of a crawl's only WARC file, with their header fields
-// and the fields in their blocks.
+// archivedRecords returns the records of a crawl's only WARC file. Each map has the header fields
+// of a record, and the fields in its block.
 func archivedRecords(t *testing.T, dir string) (all []map[string]string) {
 	t.Helper()
 	files, err := store.ArchiveFiles(dir)
@@ -399,8 +399,8 @@ func archivedRecords(t *testing.T, dir string) (all []map[string]string) {
 	}
 }
 
-// The warcinfo record names the program, and each record the protocols of its answer. A field
-// has no control characters.
+// The warcinfo record names the program, and each record names the protocols of its answer. No
+// field has control characters.
 func TestFieldsOfTheArchive(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "my\x7fcr\xe4wl\x1b")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Each request has a From field if there is an e-mail address: for pages, for robots.txt, for
-// a retry without optional fields, and for another site.
+// If the identity has an e-mail address, each request has a From field: requests for pages and for
+// robots.txt, retries without optional fields, and requests to another site.
 func TestEveryRequestHasTheFromField(t *testing.T) {
 	for id, want := range map[crawler.Identity]string{
 		{Token: "benchbot", Contact: "x@example.org"}:                                   "x@example.org",

@@ -16,9 +16,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A page that is queued, because a sitemap or another page names it, has the tag with which a
-// handler follows it later: with and without a directory, in one run and in two, under one
-// spelling and under several.
+// If a handler follows a link with a tag, the page gets that tag even if it was queued before,
+// because of a sitemap or of another page. This holds with and without a directory, in one run and
+// in two, and for different spellings of the URL.
 func TestAGivenTagReachesAQueuedPage(t *testing.T) {
 	for _, kept := range []bool{false, true} {
 		for _, seedTag := range []string{"", "\tlist"} {
@@ -53,7 +53,7 @@ func testGivenTag(t *testing.T, kept bool, dir, seedTag, way string) {
 		case "/late":
 			l.Rank = 1
 		default:
-			l.Rank = 2 // all others are queued when /late is visited
+			l.Rank = 2 // higher than the rank of /late, so all of them are still queued when /late is visited
 		}
 		return true
 	}
@@ -118,8 +118,8 @@ func testGivenTag(t *testing.T, kept bool, dir, seedTag, way string) {
 	w.AssertPolite()
 }
 
-// checkKeptTags checks that the crawl in dir says the tags with which pages were fetched, and has
-// so many sitemaps.
+// checkKeptTags checks the tags with which the pages of the crawl in dir were fetched, and the
+// number of its sitemaps.
 func checkKeptTags(t *testing.T, dir string, lists int, want map[string]string) {
 	t.Helper()
 	r, err := store.OpenReader(dir)
@@ -158,8 +158,8 @@ func checkKeptTags(t *testing.T, dir string, lists int, want map[string]string) 
 	}
 }
 
-// A tag is any text of at most 64 KiB, and comes to the page and into all files as it is. A
-// longer tag is refused.
+// A tag may be any text of at most 64 KiB. The page and all files have it unchanged. A longer tag
+// is refused.
 func TestATagIsData(t *testing.T) {
 	for name, tag := range map[string]string{
 		"JSON":    `{"cat":"Bücher\n\t","price":1.5,"more":"` + strings.Repeat("y", 5000) + `"}`,

@@ -22,7 +22,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// goldenWeb has an answer of every kind.
+// goldenWeb returns a web with an answer of every kind.
 func goldenWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	a := w.Site("http://a.example").Latency(300 * time.Millisecond).
@@ -33,19 +33,20 @@ func goldenWeb(t *testing.T) *crawltest.Web {
 		a.Func(path, func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 			rw.Header().Set("Content-Encoding", "gzip")
-			z, _ := gzip.NewWriterLevel(rw, gzip.NoCompression) // the same from every version
+			// Without compression, because compressed bytes may depend on the version of Go.
+			z, _ := gzip.NewWriterLevel(rw, gzip.NoCompression)
 			fmt.Fprint(z, text)
 			z.Close()
 		})
 	}
-	for _, path := range []string{"/long", "/longer"} { // cut: it is unknown whether they are the same
+	for _, path := range []string{"/long", "/longer"} { // the bodies are cut, so it is unknown whether they are equal
 		a.Func(path, func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/plain")
 			fmt.Fprint(rw, strings.Repeat("0123456789", 200))
 		})
 	}
 	a.Redirect("/moved", "/gz")
-	// Each request has its own connection, so that it does not fail on a reused one.
+	// The connection is closed after each request, so that no request fails on a reused connection.
 	bad := w.Site("http://bad.example").Func("/robots.txt", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Connection", "close")
 		rw.WriteHeader(http.StatusNotFound)
@@ -77,14 +78,14 @@ func golden(t *testing.T) (dir string) {
 	return dir
 }
 
-// The times of retries are random.
+// The times of retries are random, so they are replaced.
 var (
 	instants = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z`)
 	starts   = regexp.MustCompile(` \d{17}\+`)
 	chance   = regexp.MustCompile(`asked:[0-9.]+,clock:(back-off|retry|failures|robots)`)
 )
 
-// The exact lines of the log, one of each kind.
+// crawl.log has exactly these lines, at least one of each kind.
 func TestGoldenLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(golden(t), store.LogFile))
@@ -113,14 +114,15 @@ func compareGolden(t *testing.T, name, is string) {
 	}
 }
 
-// Parts of pages and records that differ between runs.
+// These parts of pages and records differ between runs, so they are replaced.
 var (
 	uuids    = regexp.MustCompile(`urn:uuid:[0-9a-f-]{36}`)
 	placedAt = regexp.MustCompile(`"warc":"001-20000101000000-00000.warc.gz","offset":\d+,"length":\d+`)
 	varied   = regexp.MustCompile(`(?m)^(WARC-Block-Digest|Content-Length|hostname|software|operator): .*\n`)
 )
 
-// The exact lines of pages.jsonl. Answers that are requested again are not in it.
+// pages.jsonl has exactly these lines. Answers after which the URL is requested again are not in
+// it.
 func TestGoldenPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(golden(t), store.PagesFile))
@@ -136,7 +138,7 @@ func TestGoldenPages(t *testing.T) {
 	})
 }
 
-// The exact records of the archive, including their blocks of fields.
+// The archive has exactly these records, with these fields in their blocks.
 func TestGoldenArchive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(golden(t), store.ArchiveDir, "*.warc.gz"))

@@ -9,24 +9,24 @@ import (
 )
 
 // A Handler is called with each page after the page is stored. It is called at least once for a
-// page. After ErrRetry it is called again for the same page. After a kill it may be called
-// again. It gets the pages of one site one after the other, and pages of several sites at the
-// same time. Handlers run in the visit: a slow one slows the crawl down, but pages do not
-// accumulate.
+// page. It is called again for the same page after it has returned ErrRetry, and possibly after a
+// kill. It gets the pages of one site one after the other, and pages of several sites at the same
+// time. A handler runs during the visit of its page. So a slow handler slows the crawl down, but
+// pages do not accumulate.
 //
-// A URL that fails in all its tries is no page, also if the last answer has a status such as 503:
-// Options.OnSkip is called for it, with frontier.Failed, and the status as Detail. The tries may
-// take hours. If the run ends before (see Options.Patience), the URL is still queued: Left has
-// it as frontier.Waiting. A program that must know, such as a link checker, sets a Patience of
-// some hours.
+// If all tries of a URL fail, no page is handled, even if the last answer has a status such as 503.
+// Instead Options.OnSkip is called, with the code frontier.Failed and the status as Detail. The
+// tries may take hours. If the run ends before the last try (see Options.Patience), the URL stays
+// queued, and Left yields it with the code frontier.Waiting. A program that needs a final result,
+// such as a link checker, sets a Patience of some hours.
 //
-// An error other than ErrRetry and ErrStop is counted, logged, and passed to Options.OnError.
-// The page still counts as fetched. A panic is treated like such an error, as a *PanicError.
+// An error other than ErrRetry and ErrStop is counted, logged, and passed to Options.OnError. The
+// page still counts as fetched. A panic is treated like such an error, as a *PanicError.
 type Handler interface {
 	Handle(ctx context.Context, p *Page) error
 }
 
-// HandlerFunc is a function that is a Handler.
+// HandlerFunc is an adapter that makes a function a Handler.
 type HandlerFunc func(ctx context.Context, p *Page) error
 
 // Handle implements Handler.
@@ -34,30 +34,31 @@ func (f HandlerFunc) Handle(ctx context.Context, p *Page) error { return f(ctx, 
 
 // Errors with a special meaning for a Handler.
 var (
-	// ErrRetry queues the page again, as if it had failed.
+	// ErrRetry puts the page back into the queue, as if the request had failed.
 	ErrRetry = errors.New("crawler: try this page again")
 	// ErrStop stops the crawl; the page counts as handled.
 	ErrStop = errors.New("crawler: stop")
 )
 
-// A PanicError is a panic of a function of the caller. In a handler it is an error of that
-// page. In a Scope, Links, Rewrite, Same, OptOut, Site, Revisit, MaxBody, OnVisit, OnSkip,
-// OnStart, OnError, Network or Proxy it ends the crawl.
+// A PanicError is a panic of a function that the program gave to the crawl. A panic in a handler is
+// an error of that page. A panic in a Scope, Links, Rewrite, Same, OptOut, Site, Revisit, MaxBody,
+// OnVisit, OnSkip, OnStart, OnError, Network or Proxy ends the crawl.
 type PanicError struct {
 	Where string // "handler", or the names of the options that may have panicked
 	Value any    // the argument of the panic
-	Stack []byte // as debug.Stack returns it
+	Stack []byte // the stack of the panic, in the form of debug.Stack
 }
 
 func (e *PanicError) Error() string { return fmt.Sprintf("%s panicked: %v", e.Where, e.Value) }
 
-// Unwrap returns the value, if it is an error.
+// Unwrap returns the value of the panic if it is an error, or nil.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// safely calls a function of the caller. The error is a *PanicError.
+// safely calls f, a function of the program. If f panics, safely returns a *PanicError with where
+// as the name of the function.
 func safely(where string, f func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -68,7 +69,8 @@ func safely(where string, f func()) (err error) {
 	return nil
 }
 
-// tried is like safely, for functions that New calls: it returns a panic as an *OptionError.
+// tried calls f, a function of the program, while New checks the options. If f panics, tried
+// returns an *OptionError for the option with the name field.
 func tried(field string, f func()) error {
 	if err := safely(field, f); err != nil {
 		return &OptionError{Field: field, Reason: err.Error(), Err: err}
@@ -76,8 +78,8 @@ func tried(field string, f func()) error {
 	return nil
 }
 
-// call calls h, if there is one.
-func call(ctx context.Context, h Handler, p *Page) (err error) {
+// callHandler passes p to h, unless h is nil. If h panics, callHandler returns a *PanicError.
+func callHandler(ctx context.Context, h Handler, p *Page) (err error) {
 	if h == nil {
 		return nil
 	}
@@ -88,25 +90,25 @@ func call(ctx context.Context, h Handler, p *Page) (err error) {
 }
 
 // Tags is a Handler that passes each page to the Handler for the page's tag. So a program can
-// handle list pages and item pages differently without patterns for their URLs: when it follows
-// a link, it says with a tag what the link leads to (Page.FollowTag, Page.FollowLink). A seed
-// has the tag that follows its tab (see Options.Seeds). Any other page has the tag of the page
-// on which it was found, unless it was given another one before it is fetched. So a page that is
-// first found in a sitemap has the tag of the sitemap if it is fetched before any handler
-// follows a link to it. If that matters, set Options.Sitemaps to SitemapsNone.
+// handle list pages and item pages differently without patterns for their URLs: when it follows a
+// link, it gives the target a tag (Page.FollowTag, Page.FollowLink). The tag of a seed is the text
+// after the tab (see Options.Seeds). Any other page has the tag of the page on which it was found,
+// unless a handler gives it another tag before it is fetched. So a page that is first found in a
+// sitemap has the tag of the sitemap if it is fetched before any handler follows a link to it. If
+// that matters, set Options.Sitemaps to SitemapsNone.
 //
-// The Handler for "" gets the pages without a tag, and those whose tag has no Handler. A nil
-// Handler ignores its pages. If neither the tag of a page nor "" has a Handler, the Handler
-// returns an error. It is counted, logged and passed to Options.OnError like an error of any Handler,
-// so that no page is lost silently because a tag is misspelled.
+// The Handler for "" gets the pages without a tag, and the pages whose tag has no Handler. A nil
+// Handler ignores its pages. If neither the tag of a page nor "" has a Handler, Handle returns an
+// error. It is counted, logged and passed to Options.OnError like an error of any Handler. So a
+// misspelled tag does not lose pages silently.
 //
 // A tag is any text of at most 64 KiB. It may be data about the page, such as JSON with the price
-// that the list says; then a program reads p.Entry.Tag itself, in place of Tags.
+// in the list; then a program reads p.Entry.Tag itself instead of using Tags.
 //
 // The map must not be changed while a crawl runs.
 type Tags map[string]Handler
 
-// Handle implements Handler.
+// Handle implements Handler. It returns an error if t has no Handler for the tag of the page.
 func (t Tags) Handle(ctx context.Context, p *Page) error {
 	h, ok := t[p.Entry.Tag]
 	if !ok {
@@ -121,40 +123,40 @@ func (t Tags) Handle(ctx context.Context, p *Page) error {
 	return h.Handle(ctx, p)
 }
 
-// A tagError says that a Tags has no Handler for a page.
+// A tagError is the error of Tags.Handle for a page whose tag has no Handler.
 type tagError struct {
-	Tag string // tag of the page
+	Tag string
 }
 
 func (e *tagError) Error() string {
 	return fmt.Sprintf(`crawler: the tags have no handler for the tag %q, and none for "" that would take its pages`, e.Tag)
 }
 
-// A contained wraps the program's slog.Handler and recovers from its panics. A panic then loses
-// one line of the log and does not end the process. The program itself could not recover,
+// A safeLogHandler wraps the slog.Handler of the program and recovers from its panics. A panic then
+// loses one line of the log and does not end the process. The program cannot recover from it,
 // because the crawl logs from its own goroutines.
-type contained struct{ to slog.Handler }
+type safeLogHandler struct{ to slog.Handler }
 
-func (c contained) Enabled(ctx context.Context, l slog.Level) (yes bool) {
+func (c safeLogHandler) Enabled(ctx context.Context, l slog.Level) (yes bool) {
 	_ = safely("Logger", func() { yes = c.to.Enabled(ctx, l) })
 	return yes
 }
 
-func (c contained) Handle(ctx context.Context, r slog.Record) (err error) {
+func (c safeLogHandler) Handle(ctx context.Context, r slog.Record) (err error) {
 	if panicked := safely("Logger", func() { err = c.to.Handle(ctx, r) }); panicked != nil {
 		return panicked
 	}
 	return err
 }
 
-func (c contained) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (c safeLogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	to := c.to
 	_ = safely("Logger", func() { to = c.to.WithAttrs(attrs) })
-	return contained{to}
+	return safeLogHandler{to}
 }
 
-func (c contained) WithGroup(name string) slog.Handler {
+func (c safeLogHandler) WithGroup(name string) slog.Handler {
 	to := c.to
 	_ = safely("Logger", func() { to = c.to.WithGroup(name) })
-	return contained{to}
+	return safeLogHandler{to}
 }

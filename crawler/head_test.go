@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// headWeb has a site that is crawled, with links to other sites, which are requested with
+// headWeb returns a web with a site to crawl, which links to other sites. These are requested with
 // HEAD.
 func headWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
@@ -50,7 +50,7 @@ func headWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// elsewhere requests other sites than a.example with HEAD.
+// elsewhere sets options with which all sites except a.example are requested with HEAD.
 func elsewhere(o *crawler.Options) {
 	o.Scope = crawler.Anywhere()
 	o.Links = func(_ *crawler.Page, l *crawler.Link) bool {
@@ -59,7 +59,7 @@ func elsewhere(o *crawler.Options) {
 	}
 }
 
-// methods returns the requests of a web, except those for robots.txt, sorted.
+// methods returns the requests that a web got, sorted, without those for robots.txt.
 func methods(w *crawltest.Web) (all []string) {
 	for _, r := range w.Log() {
 		if r.Target != "/robots.txt" {
@@ -70,8 +70,8 @@ func methods(w *crawltest.Web) (all []string) {
 	return all
 }
 
-// A page that is requested with HEAD has no links, except its redirect. A server that refuses
-// HEAD gets a GET request, with the same result. All files say so.
+// A page that is requested with HEAD has no links except its redirect. If the server refuses HEAD,
+// a GET request follows and has the same result. All files record this.
 func TestPagesFetchedWithHEADHaveNoLinks(t *testing.T) {
 	dir := t.TempDir()
 	want := []string{
@@ -93,7 +93,7 @@ func TestPagesFetchedWithHEADHaveNoLinks(t *testing.T) {
 			t.Errorf("summary %+v", sum)
 		}
 		w.AssertPolite()
-		// The archive marks pages that were requested with HEAD: a rescan finds no links in
+		// The archive marks pages that were requested with HEAD, so a rescan finds no links in
 		// them.
 		more, sum := crawl(t, w, func(o *crawler.Options) { change(o); o.Rescan = true }, "https://a.example/")
 		if len(more) != 0 || sum.Rescanned == 0 {
@@ -195,8 +195,8 @@ func checkHeadRecords(t *testing.T, dir string) {
 	}
 }
 
-// The first link to a URL decides its method: the URL is requested once, and a handler sees
-// the method.
+// The first link to a URL decides its method. The URL is requested once, and a handler sees the
+// method.
 func TestTheFirstLinkDecidesTheMethod(t *testing.T) {
 	for _, first := range []string{"HEAD", "GET"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -227,8 +227,7 @@ func TestTheFirstLinkDecidesTheMethod(t *testing.T) {
 	}
 }
 
-// A run that continues after a kill uses the wanted method, and GET if the server has refused
-// HEAD.
+// After a kill the next run uses HEAD for the page, or GET if the server has refused HEAD before.
 func TestMethodsSurviveAKill(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	synctest.Test(t, func(t *testing.T) {

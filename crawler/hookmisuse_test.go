@@ -24,17 +24,18 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A hook is a function of the program, or a method of an object of the program, that a crawl
-// calls.
+// A hook is a function or method of the program that a crawl calls.
 type hook struct {
-	put func(o *crawler.Options, bug func())                            // makes the hook call bug; nil: run does
-	run func(ctx context.Context, c *crawler.Crawler, bug func()) error // nil: Crawler.Run without a handler
+	put func(o *crawler.Options, bug func())                            // sets an option so that the hook calls bug; nil if run does that
+	run func(ctx context.Context, c *crawler.Crawler, bug func()) error // runs the crawl; nil: Crawler.Run without a handler
 
-	own   bool // the program calls the hook on its own goroutine: a panic or an end of the goroutine is its own
-	page  bool // a panic is an error of the page
-	log   bool // a panic loses a line of the log
+	// The program calls the hook on its own goroutine, so a panic or the end of the goroutine stays
+	// there.
+	own   bool
+	page  bool // a panic is an error of the page, and does not end the run
+	log   bool // a panic loses only a line of the log
 	inRun bool // the goroutine that calls Run calls the hook
-	apart bool // the end of the goroutine is no error of the run
+	apart bool // the run continues if the hook ends the goroutine
 }
 
 func runFor(h func(bug func()) crawler.Handler) func(context.Context, *crawler.Crawler, func()) error {
@@ -116,12 +117,12 @@ var hooks = map[string]hook{
 	}},
 }
 
-// failingPages runs a crawl whose handler fails, so that the crawl logs something.
+// failingPages runs a crawl with a handler that always fails, so that the crawl writes to the log.
 func failingPages(ctx context.Context, c *crawler.Crawler, _ func()) error {
 	return c.Run(ctx, crawler.HandlerFunc(func(context.Context, *crawler.Page) error { return errors.New("for the log") }))
 }
 
-// A buggyScope calls a function in Contains or Admit; nil: none.
+// A buggyScope calls functions in Contains and Admit, unless they are nil.
 type buggyScope struct {
 	crawler.Scope
 	contains, admit func()
@@ -141,7 +142,7 @@ func (s buggyScope) Admit(root frontier.URL) {
 	s.Scope.Admit(root)
 }
 
-// A buggyNetwork calls a function before a look-up or a connection; nil: none.
+// A buggyNetwork calls functions before a look-up and before a connection, unless they are nil.
 type buggyNetwork struct {
 	fetch.Network
 	lookup, dial func()
@@ -163,7 +164,7 @@ func (n buggyNetwork) DialContext(ctx context.Context, network, address string) 
 	return n.Network.DialContext(ctx, network, address)
 }
 
-// A buggyLog calls a function in Enabled or Handle; nil: none.
+// A buggyLog calls functions in Enabled and Handle, unless they are nil.
 type buggyLog struct {
 	slog.Handler
 	enabled, handle func()
@@ -189,7 +190,7 @@ type buggyWeb struct {
 	hook
 	dir   string
 	begun time.Time
-	acts  atomic.Int64 // how often the hook has misbehaved
+	acts  atomic.Int64 // number of times that the hook has misbehaved
 }
 
 func newBuggyWeb(t *testing.T, h hook, dir string) *buggyWeb {
@@ -205,13 +206,13 @@ func newBuggyWeb(t *testing.T, h hook, dir string) *buggyWeb {
 // errBug is the value of each panic of a hook.
 var errBug = errors.New("a bug")
 
-// run makes one run in which the hook calls act, or a run without the hook's misbehaviour if
-// act is nil. It returns the error of the run; returned is false if the goroutine that called
-// Run ended in another way, and then bad is the value of its panic.
+// run makes one run in which the hook calls act; with a nil act the hook behaves well. It returns
+// the error of the run. If the goroutine that called Run has panicked or ended, returned is false
+// and bad is the value of the panic.
 func (w *buggyWeb) run(ctx context.Context, t *testing.T, act func(*crawler.Crawler)) (c *crawler.Crawler, returned bool, bad any, err error) {
 	t.Helper()
 	var crawl atomic.Pointer[crawler.Crawler] // nil until New has returned
-	var acting atomic.Int64                   // a hook that calls a method that calls the hook does not act again
+	var acting atomic.Int64                   // keeps a hook from misbehaving again inside its own call
 	bug := func() {
 		if c := crawl.Load(); c != nil && act != nil {
 			w.acts.Add(1)
@@ -222,10 +223,10 @@ func (w *buggyWeb) run(ctx context.Context, t *testing.T, act func(*crawler.Craw
 		}
 	}
 	o := crawler.Options{Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Scope: crawler.SameHost(), Dir: w.dir,
-		Wire: crawler.Wire{Network: w.Web}, Pace: crawler.Pace{Concurrency: 3, Shared: crawler.NoShared}, // only the directory knows the pauses of the run before
+		Wire: crawler.Wire{Network: w.Web}, Pace: crawler.Pace{Concurrency: 3, Shared: crawler.NoShared}, // NoShared, so that only the directory knows the pauses of the previous run
 		Hooks: crawler.Hooks{Logger: slog.New(slog.DiscardHandler)}}
 	if act == nil {
-		o.Patience = 48 * time.Hour // sites may rest because of their failures
+		o.Patience = 48 * time.Hour // sites may wait long after their failures
 	}
 	if w.put != nil {
 		w.put(&o, bug)
@@ -250,8 +251,8 @@ func (w *buggyWeb) run(ctx context.Context, t *testing.T, act func(*crawler.Craw
 	return c, returned, bad, err
 }
 
-// assertComplete makes a run in which the hook does nothing wrong, and checks that no page is
-// lost, that no request came too early, and that none was forbidden.
+// assertComplete makes a run with a hook that behaves well. It checks that no page is lost, that no
+// request was too early, and that no forbidden request was made.
 func (w *buggyWeb) assertComplete(t *testing.T) {
 	t.Helper()
 	c, returned, _, err := w.run(t.Context(), t, nil)
@@ -261,7 +262,7 @@ func (w *buggyWeb) assertComplete(t *testing.T) {
 	for _, url := range []string{
 		"http://a.example/", "http://a.example/1", "http://a.example/2?b=1&a=2", "http://a.example/3", "http://a.example/moved", "http://b.example/", "http://b.example/1",
 	} {
-		if n := w.Fetched(url); n < 1 || n > 2 { // twice, if the first run could not end its visit
+		if n := w.Fetched(url); n < 1 || n > 2 { // twice if the first run could not end its visit
 			t.Errorf("%s was requested %d times", url, n)
 		}
 	}
@@ -269,13 +270,13 @@ func (w *buggyWeb) assertComplete(t *testing.T) {
 	w.AssertPolite()
 	w.AssertDelay("http://a.example", 2*time.Second)
 	w.AssertDelay("http://b.example", time.Second)
-	time.Sleep(10 * time.Minute) // a slow Logger may still log
+	time.Sleep(10 * time.Minute) // a slow Logger may still be writing
 	if w.acts.Load() == 0 {
 		t.Error("the hook was not called")
 	}
 }
 
-// eachHook runs a test for each hook, in virtual time, with a directory.
+// eachHook runs a test for each hook, in virtual time, with a crawl in a directory.
 func eachHook(t *testing.T, test func(t *testing.T, w *buggyWeb)) {
 	var done atomic.Int64
 	watchdog(t, &done)
@@ -288,9 +289,9 @@ func eachHook(t *testing.T, test func(t *testing.T, w *buggyWeb)) {
 	}
 }
 
-// A panic of a hook never ends the process. In a handler it is an error of the page, in a
-// Logger it loses a line, in the body of a loop it is the caller's. In every other hook it ends
-// the run with a *PanicError. The next run fetches what is missing.
+// A panic of a hook never ends the process. In a handler it is an error of the page. In a Logger it
+// loses a line. In the body of a loop the caller has to recover from it. In every other hook it
+// ends the run with a *PanicError. The next run fetches the missing pages.
 func TestEachHookThatPanics(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		c, returned, bad, err := w.run(t.Context(), t, func(*crawler.Crawler) { panic(errBug) })
@@ -311,7 +312,7 @@ func TestEachHookThatPanics(t *testing.T) {
 	})
 }
 
-// A hook that ends its goroutine ends the run with an error that says so.
+// If a hook ends its goroutine, the run ends with an error that says so.
 func TestEachHookThatEndsItsGoroutine(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		_, returned, _, err := w.run(t.Context(), t, func(*crawler.Crawler) { runtime.Goexit() })
@@ -331,7 +332,7 @@ func TestEachHookThatEndsItsGoroutine(t *testing.T) {
 	})
 }
 
-// A hook that blocks until the context ends delays the end of the run no longer than that.
+// If a hook blocks until the context ends, the run ends at that time.
 func TestEachHookThatBlocksUntilTheContextEnds(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
@@ -347,7 +348,7 @@ func TestEachHookThatBlocksUntilTheContextEnds(t *testing.T) {
 	})
 }
 
-// A hook that is slow delays its own site, at most for each of its calls, and loses nothing.
+// A slow hook delays only its own site, by the duration of its calls, and loses nothing.
 func TestEachHookThatIsSlow(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		_, returned, _, err := w.run(t.Context(), t, func(*crawler.Crawler) { time.Sleep(7 * time.Minute) })
@@ -361,7 +362,7 @@ func TestEachHookThatIsSlow(t *testing.T) {
 	})
 }
 
-// A hook that calls the methods of its own crawl gets their results, and the crawl continues.
+// If a hook calls methods of its own crawl, it gets their results, and the crawl continues.
 func TestEachHookThatCallsTheCrawl(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		var wrong atomic.Pointer[error]
@@ -380,8 +381,8 @@ func TestEachHookThatCallsTheCrawl(t *testing.T) {
 	})
 }
 
-// callAll calls each method of a crawl that runs, except Stop. The calls change the crawl, but
-// not what it fetches. The error says which result is wrong.
+// callAll calls each method of a running crawl except Stop. The calls change the crawl, but not the
+// pages that it fetches. The error names each wrong result.
 func callAll(c *crawler.Crawler) error {
 	var errs []error
 	for name, err := range map[string]error{
@@ -419,7 +420,7 @@ func callAll(c *crawler.Crawler) error {
 	return errors.Join(errs...)
 }
 
-// A hook that stops its crawl, and excludes the site, ends the run without an error.
+// If a hook stops its crawl and excludes the site, the run ends without an error.
 func TestEachHookThatStopsTheCrawl(t *testing.T) {
 	eachHook(t, func(t *testing.T, w *buggyWeb) {
 		c, returned, _, err := w.run(t.Context(), t, func(c *crawler.Crawler) { c.Stop(); c.Stop() })
@@ -433,7 +434,7 @@ func TestEachHookThatStopsTheCrawl(t *testing.T) {
 	})
 }
 
-// A hook that changes its arguments, as far as they are not values, changes no request.
+// If a hook changes the maps and slices that it gets, no request changes.
 func TestHooksThatChangeWhatTheyGet(t *testing.T) {
 	header := func(h http.Header) {
 		for name := range h {

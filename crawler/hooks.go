@@ -7,14 +7,16 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// programmed reports whether some function of the options is called with the links of pages.
-// Such a function may be slow.
+// programmed reports whether the links of pages are passed to a function of the program, which may
+// be slow.
 func (o *Options) programmed() bool {
 	return o.Links != nil || o.Rewrite != nil || o.OnSkip != nil || !isOurs(o.Scope)
 }
 
-// takes asks Options.Links whether to queue a link.
-func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
+// wantsLink calls Options.Links for the link l, and reports whether to queue the link.
+// Options.Links may change the rank, the tag and the method of the entry e. Redirects are not
+// passed to Options.Links.
+func (o *Options) wantsLink(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	if o.Links == nil || l.Hop == frontier.HopRedirect {
 		return true
 	}
@@ -28,7 +30,7 @@ func (o *Options) takes(p *Page, l *extract.Link, e *frontier.Entry) bool {
 	return ok
 }
 
-// rewrite returns the result of Options.Rewrite.
+// rewrite returns the result of Options.Rewrite for u, or u if Rewrite is nil.
 func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	if o.Rewrite == nil {
 		return u
@@ -36,8 +38,9 @@ func (o *Options) rewrite(u frontier.URL) frontier.URL {
 	return o.Rewrite(u)
 }
 
-// rewriteSeeds replaces each seed by the result of Options.Rewrite, and sets its Entry.Same by
-// Options.Same. The error is an *OptionError.
+// rewriteSeeds replaces the URL of each seed by the result of Options.Rewrite, and sets its
+// Entry.Same to the result of Options.Same. The error is an *OptionError if Rewrite refuses a seed
+// or panics.
 func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	for i, e := range seeds {
 		if err := tried("Rewrite", func() { seeds[i].URL = o.rewrite(e.URL) }); err != nil {
@@ -50,9 +53,9 @@ func (o *Options) rewriteSeeds(seeds []frontier.Entry) error {
 	return o.sameSeeds(seeds)
 }
 
-// readAhead returns how many entries of a site the frontier reads into memory in advance.
-// Entries that are found later do not overtake those in memory, even if their rank is lower. So
-// it returns 1 with Options.Links, which may set ranks.
+// readAhead returns the number of entries of a site that the frontier reads into memory in advance.
+// Entries that are found later do not overtake those in memory, even if their rank is lower. So the
+// number is 1 with Options.Links, which may set ranks.
 func (o *Options) readAhead() int {
 	if o.Links != nil {
 		return 1

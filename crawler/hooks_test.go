@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// order returns the pages of a crawl in the order in which they were fetched.
+// order returns the targets of the pages in the order in which they were fetched.
 func order(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) (paths []string) {
 	t.Helper()
 	o := crawler.Options{Identity: testIdentity, Seeds: seeds, Wire: crawler.Wire{Network: w}}
@@ -34,8 +34,8 @@ func order(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds 
 	return paths
 }
 
-// Ranks order the pages of a site, also those found later, and a link gives a tag to its
-// target. Refused links are passed to OnSkip.
+// The rank of a link orders the pages of a site, even pages that are found later. The tag of a link
+// becomes the tag of its target. Refused links are passed to OnSkip.
 func TestLinksAreRankedAndTagged(t *testing.T) {
 	for name, test := range map[string]struct {
 		links func(*crawler.Page, *crawler.Link) bool
@@ -81,7 +81,7 @@ func TestLinksAreRankedAndTagged(t *testing.T) {
 	}
 }
 
-// Rewrite is applied to every URL, from any source, before the URL is looked up.
+// Rewrite is applied to every URL, wherever it comes from, before the URL is looked up.
 func TestURLsAreRewritten(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestURLsAreRewritten(t *testing.T) {
 	})
 }
 
-// A hook that refuses a seed, or panics for it, makes New fail. A panic in a visit ends the
-// run, and the next run fetches the page.
+// If a hook refuses a seed, or panics for it, New fails. A panic in a visit ends the run, and the
+// next run fetches the page.
 func TestHooksThatMisbehave(t *testing.T) {
 	zero := func(frontier.URL) frontier.URL { return frontier.URL{} }
 	for name, rewrite := range map[string]func(frontier.URL) frontier.URL{"Seeds": zero, "Rewrite": func(frontier.URL) frontier.URL { panic("x") }} {
@@ -148,7 +148,7 @@ func TestHooksThatMisbehave(t *testing.T) {
 	})
 }
 
-// badScope panics when it is cloned, or at the first seed.
+// A badScope panics when it is cloned, or at the first seed.
 type badScope struct{ cloned bool }
 
 func (s badScope) Clone() crawler.Scope {
@@ -161,7 +161,7 @@ func (s badScope) Clone() crawler.Scope {
 func (badScope) Admit(frontier.URL)           { panic("in Admit") }
 func (badScope) Contains(frontier.Entry) bool { return true }
 
-// Only parameters that say nothing about the page are removed.
+// StripTracking removes only parameters that do not change the page.
 func TestStripTracking(t *testing.T) {
 	const id = "0123456789abcdef"
 	for raw, want := range map[string]string{
@@ -197,7 +197,7 @@ func TestStripTracking(t *testing.T) {
 	}
 }
 
-// Both contains the URLs of both scopes, with any roots, and is named after both.
+// Both contains the URLs that are in both scopes. Its name has the names of both.
 func TestBothScopes(t *testing.T) {
 	docs := regexp.MustCompile(`/docs/`)
 	given := crawler.SameHost()
@@ -215,12 +215,12 @@ func TestBothScopes(t *testing.T) {
 	}
 }
 
-// A tag that a link is followed with applies to the result of Rewrite, in any form of the
-// link. Of several tags the last one is used.
+// The tag of a followed link applies to the result of Rewrite, for each form of the link. If there
+// are several tags, the last one is used.
 func TestATagIsThatOfTheRewrittenURL(t *testing.T) {
 	for name, test := range map[string]struct {
 		page, want string
-		follow     []string // a URL and its tag; no tag: Follow
+		follow     []string // a URL and its tag; without a tag Page.Follow is called
 	}{
 		"followed":                 {"", "/ /item item", []string{"/item?utm_source=x item"}},
 		"a link, written so":       {`<a href="/item?utm_source=x">x</a>`, "/ /item item", []string{"/item?utm_source=x item"}},

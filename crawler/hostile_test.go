@@ -26,11 +26,10 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// No function of the caller can make a crawl impolite, or lose a page. Here handlers, hooks
-// and loop bodies panic, end their goroutine, wait for hours, change their arguments, follow
-// forbidden URLs, call the crawl, and stop it. The web has rules, pauses, pages that fail for
-// a while, and redirects to forbidden URLs. $PERMESSO_HOSTILE is the number of programs that
-// meet such a web.
+// The functions of a program cannot make a crawl impolite, and cannot lose a page. Here handlers,
+// hooks and loop bodies panic, end their goroutine, wait for hours, change their arguments, follow
+// forbidden URLs, call the crawl, and stop it. The web has rules, pauses, pages that fail for some
+// time, and redirects to forbidden URLs. $PERMESSO_HOSTILE is the number of such programs.
 func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 	programs, _ := strconv.Atoi(os.Getenv("PERMESSO_HOSTILE"))
 	for seed := range uint64(max(3, programs)) {
@@ -46,12 +45,13 @@ func TestHostileProgramsAreNeitherRudeNorLosePages(t *testing.T) {
 	}
 }
 
-// hostileRuns runs one crawl again and again until it has ended: most runs are hostile, the
-// last one is not.
+// hostileRuns runs one crawl again and again until it is complete. In most runs the functions of the
+// program misbehave, in the last one they do not.
 func hostileRuns(t *testing.T, dir string, seed uint64, moved *atomic.Int64) {
 	w := newWilds(t, seed, moved)
 	h := &hostile{wilds: w, random: rand.New(rand.NewPCG(seed, 1)), seen: map[string]bool{}, skipped: map[string]bool{}}
-	// A separate crawl in memory. Later runs do not know its pauses, so wait until they are over.
+	// The crawl in memory shares no pauses with the later runs, so the test waits until its pauses
+	// are over.
 	h.once(t, "")
 	time.Sleep(24 * time.Hour)
 	h.seen, h.skipped = map[string]bool{}, map[string]bool{}
@@ -78,7 +78,7 @@ func hostileRuns(t *testing.T, dir string, seed uint64, moved *atomic.Int64) {
 	t.Logf("%d requests, %d pages, %d acts", len(w.Log()), len(h.seen), h.acts)
 }
 
-// once makes one run.
+// once makes one run, in dir or in memory.
 func (h *hostile) once(t *testing.T, dir string) (*crawler.Crawler, error) {
 	h.crawl.Store(nil)
 	o := h.options()
@@ -87,7 +87,7 @@ func (h *hostile) once(t *testing.T, dir string) (*crawler.Crawler, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.crawl.Store(c) // from here on functions are hostile
+	h.crawl.Store(c) // from here on the functions misbehave
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	if !h.harmless {
@@ -100,17 +100,17 @@ func (h *hostile) once(t *testing.T, dir string) (*crawler.Crawler, error) {
 	return c, err
 }
 
-// A hostile is a hostile program.
+// A hostile is a program whose functions misbehave at random.
 type hostile struct {
 	*wilds
 	crawl atomic.Pointer[crawler.Crawler]
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	random   *rand.Rand
 	harmless bool
 	acts     int
-	seen     map[string]bool // by the handler
-	skipped  map[string]bool // final results that OnSkip reported
+	seen     map[string]bool // URLs that the handler got
+	skipped  map[string]bool // URLs that OnSkip reported with a final result
 }
 
 func (h *hostile) below(n int) int {
@@ -119,10 +119,10 @@ func (h *hostile) below(n int) int {
 	return h.random.IntN(n)
 }
 
-// chance returns true with the given probability in percent.
+// chance returns true with the given probability, in percent.
 func (h *hostile) chance(percent int) bool { return h.below(100) < percent }
 
-// hook sometimes does things that no hook should do.
+// hook misbehaves at random: every hook calls it.
 func (h *hostile) hook() {
 	if h.harmless || h.crawl.Load() == nil || h.below(60) > 0 {
 		return
@@ -170,7 +170,7 @@ func (h *hostile) act() {
 	}
 }
 
-// anything returns a URL of the web, which is mostly forbidden.
+// anything returns a random URL of the web. Most of these URLs are forbidden.
 func (h *hostile) anything() string {
 	kind := []string{"/no/%d", "/p/%d?secret", "/go/%d", "/p/%d"}[h.below(4)]
 	return h.origin(h.below(wildSites)) + fmt.Sprintf(kind, h.below(20))
@@ -209,7 +209,7 @@ func (h *hostile) options() crawler.Options {
 	return o
 }
 
-// handle is the handler.
+// handle is the handler of the program.
 func (h *hostile) handle(ctx context.Context, p *crawler.Page) error {
 	h.mu.Lock()
 	h.seen[p.URL.String()] = true
@@ -247,7 +247,7 @@ func (h *hostile) handle(ctx context.Context, p *crawler.Page) error {
 	return nil
 }
 
-// spoil changes the arguments of a handler, except the targets of the page.
+// spoil changes all arguments of a handler except the targets of the page.
 func spoil(p *crawler.Page) {
 	for _, header := range []http.Header{p.Header, p.Exchange.Header, p.Exchange.RequestHeader} {
 		for _, values := range header {
@@ -266,7 +266,7 @@ func spoil(p *crawler.Page) {
 	clear(s.Deciding())
 }
 
-// run runs c in a random way, on a goroutine that a function may end.
+// run runs c in a random way, on a goroutine of its own, which a function may end.
 func (h *hostile) run(ctx context.Context, c *crawler.Crawler) (err error) {
 	err = errors.New("a goroutine ended")
 	var done sync.WaitGroup
@@ -330,8 +330,8 @@ func (h *hostile) batches(ctx context.Context, c *crawler.Crawler) error {
 	return nil
 }
 
-// assertNothingIsLost checks a run that ended without an error: the targets of the pages that
-// have ended were seen by the handler, or are left.
+// assertNothingIsLost checks a run that ended without an error. Each link of a fetched page must
+// have been seen by the handler, or must be left in the queue.
 func (h *hostile) assertNothingIsLost(t *testing.T, c *crawler.Crawler) {
 	t.Helper()
 	left := map[string]bool{}
@@ -353,8 +353,8 @@ func (h *hostile) assertNothingIsLost(t *testing.T, c *crawler.Crawler) {
 	}
 }
 
-// A handler that does not return blocks its own site only. Oldest says which site that is, and
-// for how long; the log names the page.
+// A handler that does not return blocks only its own site. Oldest returns that site and the start
+// of the visit; the log names the page.
 func TestABlockedHandlerBlocksOnlyItsSite(t *testing.T) {
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -397,7 +397,7 @@ func TestABlockedHandlerBlocksOnlyItsSite(t *testing.T) {
 	}
 }
 
-// A loop body that does not return is logged, too.
+// If the body of a loop over a crawl does not return, a warning is logged.
 func TestABlockedLoopIsLogged(t *testing.T) {
 	var said bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -412,8 +412,7 @@ func TestABlockedLoopIsLogged(t *testing.T) {
 	}
 }
 
-// A handler, or a caller, that changes its arguments, or values that it has passed, does not
-// change any request.
+// If a handler or the caller changes arguments, or values that it has passed, no request changes.
 func TestWhatAProgramChangesIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -437,7 +436,7 @@ func TestWhatAProgramChangesIsNotSent(t *testing.T) {
 	})
 }
 
-// If a function ends the goroutine of a run while it begins, the directory is closed, and
+// If a function ends the goroutine of a run while the run begins, the directory is closed, and
 // another run can use it.
 func TestARunThatEndsItsGoroutineAtTheBeginningIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -457,7 +456,7 @@ func TestARunThatEndsItsGoroutineAtTheBeginningIsClosed(t *testing.T) {
 	})
 }
 
-// If a function ends the goroutine of a run, the loop over it ends, too, with an error.
+// If a function ends the goroutine of a run, the loop over the crawl ends with an error.
 func TestALoopEndsWhereItsRunEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := shelves(t, 1, 3)

@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/identity"
 )
 
-// Version is the version of permesso, which is also in the User-Agent field of requests.
+// Version is the version of permesso. The User-Agent field of requests contains it.
 const Version = identity.Version
 
 // An Identity names the crawler in every request, so that the owner of a site can name it
@@ -17,15 +17,17 @@ type Identity struct {
 	Mail    string // an e-mail address in addition, if Contact is a URL; may be empty
 }
 
-// An OptionError names the option that is not valid, and says how to correct it.
+// An OptionError says that an option is not valid, and how to correct it.
 type OptionError struct {
-	Field  string
-	Site   string // the site, if the option is one of Options.Site; the key of the table, if it is one of SitesByHost; otherwise empty
+	Field string
+	// The site, for an option of Options.Site; the key of the table, for an option of SitesByHost;
+	// otherwise empty.
+	Site   string
 	Reason string
-	Err    error // the cause, such as a *frontier.URLError of a seed, or nil
+	Err    error // the cause, such as a *frontier.URLError for a seed, or nil
 }
 
-// Unwrap returns the cause.
+// Unwrap returns Err, the cause.
 func (e *OptionError) Unwrap() error { return e.Err }
 
 func (e *OptionError) Error() string {
@@ -35,11 +37,12 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("crawler: %s: %s", e.Field, e.Reason)
 }
 
-// Check reports why an identity cannot be used; the error is an *OptionError.
+// Check returns an *OptionError if the identity cannot be used, for example because it has no
+// contact.
 func (id Identity) Check() error { return identityError(identity.Identity(id).Check()) }
 
-// checkReach returns an *OptionError if the contact cannot be reached from the public Internet,
-// such as one that was copied from an example.
+// checkReach returns an *OptionError if the contact cannot be reached from the public Internet, for
+// example because it was copied from an example.
 func (id Identity) checkReach() error { return identityError(identity.Identity(id).CheckReach()) }
 
 func identityError(err *identity.Error) error {
@@ -49,16 +52,16 @@ func identityError(err *identity.Error) error {
 	return &OptionError{Field: "Identity." + err.Field, Reason: err.Reason, Err: err.Err}
 }
 
-// UserAgent returns the User-Agent field of every request.
+// UserAgent returns the value of the User-Agent field that every request has.
 func (id Identity) UserAgent() string { return identity.Identity(id).UserAgent() }
 
-// From returns the From field (RFC 9110, section 10.1.2) of every request: the e-mail
-// address, if there is one.
+// From returns the value of the From field (RFC 9110, section 10.1.2) that every request has: the
+// e-mail address of the identity, or "" if it has none.
 func (id Identity) From() string { return identity.Identity(id).From() }
 
-// An IdentityError says that a crawl was begun under another Identity. Such a crawl is not
-// resumed, because robots.txt was read for the old name, and site owners know the crawl by that
-// name.
+// An IdentityError says that the crawl in a directory was begun under another Identity. Such a
+// crawl is not resumed: robots.txt was read for the old name, and site owners know the crawl by
+// that name.
 type IdentityError struct {
 	Dir       string
 	Was, Want Identity

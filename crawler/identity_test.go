@@ -35,7 +35,7 @@ func TestOptionErrors(t *testing.T) {
 	}
 }
 
-// Negative values are refused, except where they have a meaning.
+// Negative values are refused, except for options that give them a meaning.
 func TestNegativeOptions(t *testing.T) {
 	means := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
 	for _, f := range optionFields() {
@@ -86,13 +86,13 @@ func TestReadSeeds(t *testing.T) {
 	}
 }
 
-// A line that is too long is one invalid line; the following lines are read.
+// A line that is too long is an invalid line. The following lines are read.
 func TestReadSeedsOfLongLines(t *testing.T) {
 	const most = 64 << 10
 	tagged := func(n int) string { return "a.example\t" + strings.Repeat("t", n-len("a.example\t")) }
 	for _, test := range []struct {
 		name, file string
-		seeds, bad int // the lines
+		seeds, bad int // numbers of valid and of invalid lines
 	}{
 		{"as long as may be", tagged(most) + "\nb.example\n", 2, 0},
 		{"too long", tagged(most+1) + "\nb.example\n", 1, 1},

@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/wacz"
 )
 
-// The index of a crawl has the same bytes, by whichever function it is made.
+// All functions that write the index of a crawl write the same bytes.
 func TestOneIndex(t *testing.T) {
 	types := []string{
 		"Text/HTML; charset=utf-8", "html", "text/html, text/html", "text/html;;", "text/html; a=1; a=2", "", ";", "text/", "a b/c",

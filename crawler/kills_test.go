@@ -23,8 +23,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// killedPrograms are programs that tests kill at any point: crawls in a directory, of the web
-// at an address. They print a line for each step, and "ended" last.
+// killedPrograms are programs that tests kill at random points. Each crawls the web at address in
+// the directory dir. It prints a line for each step, and "ended" last.
 var killedPrograms = map[string]func(dir, address string) error{
 	"loop":    killedLoop,
 	"second":  killedSecond,
@@ -32,12 +32,12 @@ var killedPrograms = map[string]func(dir, address string) error{
 }
 
 const (
-	killedProgram = "PERMESSO_KILLED_PROGRAM" // variable: its name, the directory and the address
-	killedFailed  = 3                         // status of a program that ends with an error of its own
+	killedProgram = "PERMESSO_KILLED_PROGRAM" // variable with the name of the program, its directory and the address
+	killedFailed  = 3                         // exit code of a program that returns an error
 )
 
-// TestMain runs such a program if the environment says so. Otherwise it fails if a test has
-// left a goroutine running.
+// TestMain runs a program of killedPrograms if the environment names one. Otherwise it runs the
+// tests, and fails if a test has left a goroutine running.
 func TestMain(m *testing.M) {
 	asked, ok := os.LookupEnv(killedProgram)
 	if !ok {
@@ -58,8 +58,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// killedOptions returns the options of a crawl of a number of sites, s0.test and so on, all at
-// the same address.
+// killedOptions returns the options for a crawl of the given number of sites, s0.test and so on.
+// All of them are at the same address.
 func killedOptions(sites int, dir, address string) (crawler.Options, error) {
 	to, err := fetch.ParseConnectTo("::" + address)
 	o := crawler.Options{
@@ -83,17 +83,17 @@ func sayPages(o crawler.Options) error {
 	}))
 }
 
-// A killer kills a program of killedPrograms again and again.
+// A killer runs a program of killedPrograms and kills it, again and again.
 type killer struct {
 	t       *testing.T
 	name    string
-	address string // of the web that it crawls
+	address string // address of the web that the program crawls
 	kills   int
 	random  *rand.Rand
 }
 
-// newKiller serves a web until the test ends. A variable of the environment may set the number
-// of kills.
+// newKiller serves web until the test ends, and returns a killer for the program name. The
+// environment variable named variable may set the number of kills; kills is the default.
 func newKiller(t *testing.T, name string, web http.Handler, variable, kills string) *killer {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv(variable), kills))
@@ -114,21 +114,20 @@ func newKiller(t *testing.T, name string, web http.Handler, variable, kills stri
 	return &killer{t, name, listen.Addr().String(), n, rand.New(rand.NewPCG(1, 9))}
 }
 
-// kill runs the program, and kills it after a random number of printed lines, at least one and
-// at most lines.
+// kill runs the program, and kills it after a random number of printed lines, from one to lines.
 func (k *killer) kill(dir string, lines int) {
 	k.t.Helper()
 	k.run(dir, 1+k.random.IntN(lines))
 }
 
-// end runs the program to its end.
+// end runs the program until it ends.
 func (k *killer) end(dir string) {
 	k.t.Helper()
 	k.run(dir, -1)
 }
 
-// run kills the program after it has printed a number of lines; if that is negative, the
-// program runs to its end.
+// run runs the program, and kills it after it has printed the given number of lines. If lines is
+// negative, it does not kill the program.
 func (k *killer) run(dir string, lines int) {
 	k.t.Helper()
 	program := exec.Command(os.Args[0])

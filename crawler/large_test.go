@@ -21,9 +21,9 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A large crawl requests each page once, and needs no more memory at its end than after a
-// tenth of it, with all functions that a program may set. $PERMESSO_PAGES is the number of
-// pages; each has links from many others, under several names.
+// A large crawl requests each page once. At its end it needs no more memory than after a tenth of
+// it, even with all functions that a program may set. $PERMESSO_PAGES is the number of pages. Each
+// page has links from many others, under several URLs.
 func TestALargeCrawlAsksForEachPageOnceInFlatMemory(t *testing.T) {
 	pages := 4000
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_PAGES")); err == nil {
@@ -80,8 +80,8 @@ func heapInUse() uint64 {
 	return m.HeapInuse
 }
 
-// A largeWeb is a fetch.Network of pages that are generated on request. It records only how
-// often each was requested.
+// A largeWeb is a fetch.Network with pages that are generated on request. It records only the
+// number of requests for each page.
 type largeWeb struct {
 	sites, pages int
 	asked        []atomic.Int32
@@ -92,7 +92,7 @@ func (w *largeWeb) url(i int) string {
 	return fmt.Sprintf("http://h%d.large.example/page/%d", i%w.sites, i)
 }
 
-// options sets every function except those that count.
+// options returns options in which every function is set, except functions that count.
 func (w *largeWeb) options() crawler.Options {
 	var seeds []string
 	for i := range w.sites { // all sites and their pages begin at once, so that there are few commits
@@ -114,7 +114,7 @@ func (w *largeWeb) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr,
 
 func (w *largeWeb) DialContext(context.Context, string, string) (net.Conn, error) {
 	client, server := net.Pipe()
-	// The goroutine ends with the connection.
+	// Ends with the connection.
 	go w.serve(server)
 	return client, nil
 }
@@ -144,8 +144,8 @@ func (w *largeWeb) serve(conn net.Conn) {
 	}
 }
 
-// page writes links to two pages that no other page links to first, to some that others link
-// to, and to one out of scope.
+// page writes links to two pages that no earlier page links to, to some pages that others link to,
+// and to one page out of scope.
 func (w *largeWeb) page(b *strings.Builder, n int) {
 	fmt.Fprintf(b, "<title>Page %d</title><a href=http://elsewhere.example/%d>x</a>", n, n)
 	for _, to := range []int{2*n + 1, 2*n + 2, n / 2, n * 7 % w.pages, n * 31 % w.pages, n * 101 % w.pages} {

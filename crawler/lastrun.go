@@ -9,21 +9,25 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// asked has the options of a run, stored with the crawl so that the next run can report
-// what has changed.
-type asked struct {
+// storedRun holds the options of a run. They are stored with the crawl so that the next run can
+// report changed options.
+type storedRun struct {
 	Identity Identity
 	Settings map[string]string
 	Began    time.Time // start of the run
-	Revisits bool      // some run had Options.Revisit: the queue has URLs that wait to be fetched again
-	Rescan   bool      // this run, or an earlier one, has begun a rescan of the archive that has not ended
+	// This run or an earlier one had Options.Revisit, so the queue has URLs that wait to be fetched
+	// again.
+	Revisits bool
+	// A rescan (Options.Rescan) was begun by this run or an earlier one, and no run has completed
+	// it.
+	Rescan bool
 
 	processes.History // the processes of all runs, including this run
 }
 
-// changes returns the settings whose values in o differ from those of the last run. If a
-// setting did not exist yet in the last run, its default counts as the value of that run.
-func (a asked) changes(o *Options) (all []Change) {
+// changes returns the settings whose values in o differ from those of the last run. A setting that
+// the last run did not know yet is compared with its default.
+func (a storedRun) changes(o *Options) (all []Change) {
 	usual := new(Options).Settings()
 	for i, s := range o.Settings() {
 		if s.Resume == setting.ThisRun {
@@ -40,9 +44,9 @@ func (a asked) changes(o *Options) (all []Change) {
 	return all
 }
 
-// readStored reads the options of the last run, as far as they are stored: without those of
-// connections, the seeds, and the functions of the program. whole is false if the value of any
-// other option could not be stored. ok is false for a directory in which no run has begun yet.
+// readStored reads the options of the last run. Seeds, functions of the program and options of
+// connections are not stored, and stay zero in o. whole is false if another option could not be
+// stored. ok is false if no run has begun in the directory yet.
 func readStored(from store.Values) (o Options, whole, ok bool, err error) {
 	id, texts, ok, err := kept.LastRun(from)
 	if !ok || err != nil {
@@ -52,11 +56,11 @@ func readStored(from store.Values) (o Options, whole, ok bool, err error) {
 	return o, len(kept.Restore(o.Settings(), texts)) == 0, true, nil
 }
 
-// lastAsked reads the options of the last run. A run stores its options before its first
-// request. If none are stored, no run has made a request, and the error is a
-// *storage.NotBegunError.
-func lastAsked(r *store.Reader, last *asked) error {
-	known, err := r.Get(keyAsked, last)
+// readStoredRun reads the options of the last run into last. The error is a *storage.NotBegunError
+// if none are stored. A run stores its options before its first request, so no run has made a
+// request then.
+func readStoredRun(r *store.Reader, last *storedRun) error {
+	known, err := r.Get(keyStoredRun, last)
 	if err == nil && !known {
 		err = &store.NotBegunError{Dir: r.Dir()}
 	}
@@ -65,8 +69,8 @@ func lastAsked(r *store.Reader, last *asked) error {
 
 // Keys of the values that a crawl stores about itself.
 const (
-	keyRoot  = kept.KeyRoot  // prefix of URLs at which redirects of a seed ended
-	keyAsked = kept.KeyAsked // the options of the last run
+	keyRoot      = kept.KeyRoot  // prefix of URLs at which redirects of a seed ended
+	keyStoredRun = kept.KeyAsked // the options of the last run
 )
 
 // keyStatus is the key of the keptStatus of a run.

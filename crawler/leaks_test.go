@@ -13,13 +13,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A wayIn is one of the ways to run a crawl.
+// A wayIn is a way to run a crawl.
 type wayIn struct {
 	run   func(context.Context, *crawler.Crawler, func(*crawler.Page) error) error
-	fails bool // it returns the error of the function
+	fails bool // the way returns the error of the function
 }
 
-// waysIn run a crawl, and call a function with each page.
+// waysIn lists the ways to run a crawl. Each calls a function with each page.
 var waysIn = map[string]wayIn{
 	"Run": {func(ctx context.Context, c *crawler.Crawler, f func(*crawler.Page) error) error {
 		return c.Run(ctx, crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error { return f(p) }))
@@ -57,8 +57,8 @@ var waysIn = map[string]wayIn{
 	}, true},
 }
 
-// After a crawl has ended no goroutine of it is left: each way to run it is combined with each
-// way to end it.
+// No goroutine of a crawl is left after its end. The test combines each way to run a crawl with
+// each way to end it.
 func TestNoGoroutineOutlivesACrawl(t *testing.T) {
 	bad := errors.New("a bad page")
 	ends := map[string]func(*crawler.Crawler, context.CancelFunc) error{
@@ -92,7 +92,8 @@ func TestNoGoroutineOutlivesACrawl(t *testing.T) {
 						ran = way.run(ctx, c, func(p *crawler.Page) error { return end(c, cancel) })
 					}()
 					<-began
-					// A panic of parse is an error of the loop; one of the loop's body is the caller's.
+					// A panic of parse is returned as an error of the loop. The caller must recover
+					// from a panic of the loop's body.
 					fails := way.fails && out == "an error" || in == "parse" && out == "a panic"
 					if got := errors.Is(ran, bad); got != fails {
 						t.Errorf("%v", ran)

@@ -9,14 +9,13 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Left iterates over the URLs that are still queued, site by site, and says for each why it is
-// not fetched. URLs that were fetched and wait to be fetched again are not included. Left holds
-// a few hundred URLs in memory. While the crawl runs, a URL that Left yields may have been
-// fetched already. After a run that was cancelled or failed, the URLs that it found last may be
-// missing.
+// Left iterates over the URLs that are still queued, site by site, each with the reason why it is
+// not fetched. URLs that were fetched and wait to be fetched again are not included. Left holds a
+// few hundred URLs in memory. While the crawl runs, a URL that Left yields may have been fetched
+// meanwhile. If the run was cancelled or failed, the last URLs that it found may be missing.
 //
-// If the crawl's directory cannot be read, the last pair has an error, of the same types as
-// those that Run returns.
+// If the crawl's directory cannot be read, the last pair has an error of one of the types that Run
+// returns.
 func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	return func(yield func(Skip, error) bool) {
 		if !c.running() {
@@ -37,7 +36,7 @@ func (c *Crawler) Left() iter.Seq2[Skip, error] {
 	}
 }
 
-// openQueue returns the queue of the run, or, after the run, the queue that is stored in its
+// openQueue returns the queue of the run. After the run it returns the queue that is stored in the
 // directory. The returned function closes the queue.
 func (c *Crawler) openQueue() (queue, func() error, error) {
 	c.mu.Lock()
@@ -55,10 +54,10 @@ func (c *Crawler) openQueue() (queue, func() error, error) {
 	return q, q.Close, nil
 }
 
-// left yields the URLs in q that were never fetched, with the reason why they are not fetched.
-// All URLs of a site have the reason of the site. left calls the function some with the code of
-// that reason, and leaves out the site if the result is false. It returns whether yield always
-// returned true.
+// left yields the URLs in q that were never fetched, each with the reason why it is not fetched.
+// The reason is the same for all URLs of a site, except that a single URL may have to wait longer.
+// The function some is called with the code of the reason; if it returns false, the site is left
+// out. all is false if yield returned false.
 func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, error) bool) (all bool, err error) {
 	for _, st := range c.unfinished() {
 		if st.Queued == 0 {
@@ -73,7 +72,7 @@ func (c *Crawler) left(q queue, some func(frontier.Code) bool, yield func(Skip, 
 				return true, err
 			}
 			if e.Again() {
-				continue // the URL was fetched before, and waits to be fetched again
+				continue // the URL was fetched before and waits to be fetched again
 			}
 			s := why
 			s.URL, s.Via = e.URL, e.Via
@@ -99,11 +98,11 @@ func (c *Crawler) unfinished() []frontier.SiteStatus {
 	return sites
 }
 
-// held returns why the queued URLs of a site are not fetched now, or, after the run, why they
-// were not fetched.
+// held returns the reason why the queued URLs of a site are not fetched now. After the run it
+// returns the reason why they were not fetched.
 func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	c.mu.Lock()
-	end, now, patience := c.end, c.over, c.limits.patience()
+	end, now, patience := c.end, c.endedAt, c.limits.patience()
 	c.mu.Unlock()
 	if now.IsZero() {
 		now = time.Now()
@@ -111,8 +110,9 @@ func (c *Crawler) held(st frontier.SiteStatus) Skip {
 	return heldAt(st, end, now, patience)
 }
 
-// heldAt is like held, for a run with the given end and patience. end is "" if the run has not
-// ended; now is the time at which it ended, or the current time.
+// heldAt returns the reason why the queued URLs of a site are not fetched. The parameter end is the
+// reason why the run ended, or "" while it runs. The parameter now is the time at which it ended,
+// or the current time. patience is Limits.Patience.
 func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Duration) Skip {
 	switch {
 	case st.Excluded != "":
@@ -132,8 +132,7 @@ func heldAt(st frontier.SiteStatus, end End, now time.Time, patience time.Durati
 }
 
 // skipLeft calls OnSkip for the URLs that are still queued at the end of the run. It leaves out
-// those with the code frontier.Queued: they only waited for their turn when the run was stopped
-// early.
+// URLs with the code frontier.Queued: nothing held them back except that the run was stopped early.
 func (c *Crawler) skipLeft() error {
 	if c.opts.OnSkip == nil {
 		return nil
@@ -146,12 +145,11 @@ func (c *Crawler) skipLeft() error {
 	return errors.Join(panicked, err)
 }
 
-// Lookup returns the fate of a URL in the running crawl. The fate is frontier.Undecided if the
-// URL is queued, and frontier.Waiting if it waits for another try. ok is false if the crawl has
-// not found the URL. The URL is written as in Options.Seeds. Options.Rewrite and Options.Same
-// are applied to it. Lookup needs Options.Dir. The errors are those of Records, and an
-// *OptionError for text that is no URL. For the fates of all URLs of a crawl see
-// storage.Reader.
+// Lookup returns the fate of a URL in the running crawl. The fate is frontier.Undecided if the URL
+// is queued, and frontier.Waiting if it waits for another try. ok is false if the crawl has not
+// found the URL. The URL is written as in Options.Seeds. Options.Rewrite and Options.Same are
+// applied to it. Lookup needs Options.Dir. It fails like Records, and with an *OptionError if the
+// text is not a URL. For the fates of all URLs of a crawl see storage.Reader.
 func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
 	records, err := c.Records()
 	if err != nil {
@@ -171,9 +169,9 @@ func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
 	return records.Fate(u)
 }
 
-// Records returns what the running crawl has committed to its directory, with the methods of a
-// storage.Reader. A visit is committed a few hundredths of a second after its end. It fails with
-// ErrEnded if no run is active.
+// Records returns the records that the running crawl has committed to its directory. A visit is
+// committed a few hundredths of a second after its end. Records returns ErrEnded if the crawl is
+// not running, and another error if it has no directory.
 func (c *Crawler) Records() (*store.Records, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Every URL of a crawl is passed to the handler, or to OnSkip. URLs that are left are also in
-// the counts and in Left, with the same reason.
+// Every URL of a crawl is passed either to the handler or to OnSkip. URLs that are left in the
+// queue are also in the counts and in Left, with the same reason.
 func TestEveryURLHasAFate(t *testing.T) {
 	const host = "http://a.example"
 	stop := func(c *crawler.Crawler) { c.Stop() }
@@ -27,8 +27,8 @@ func TestEveryURLHasAFate(t *testing.T) {
 		after  func(*crawler.Crawler) // called by the handler
 		end    crawler.End
 		left   map[frontier.Code]int
-		quiet  bool // OnSkip is not called for what is left
-		tries  bool // each waiting page waits for a retry of its own
+		quiet  bool // OnSkip is not called for URLs that are left
+		tries  bool // each waiting page waits for its own retry
 	}{
 		{name: "nothing is left", change: func(*crawltest.Site, *crawler.Options) {}, end: crawler.EndDone},
 		{name: "budget", change: func(_ *crawltest.Site, o *crawler.Options) { o.MaxHostPages = 2 },
@@ -134,7 +134,7 @@ func TestEveryURLHasAFate(t *testing.T) {
 	}
 }
 
-// Left may be called at any time, and its loop may be left.
+// Left may be called at any time, and its loop may be left at any time.
 func TestLeftBeforeAndDuringARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

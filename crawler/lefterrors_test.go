@@ -14,7 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// leaving returns a crawl that leaves the three URLs that its first page links to.
+// leaving returns a crawl that has ended with three URLs in the queue, to which its first page
+// links.
 func leaving(t *testing.T, change func(*crawler.Options)) *crawler.Crawler {
 	t.Helper()
 	w := crawltest.New(t)
@@ -40,8 +41,8 @@ func listed(c *crawler.Crawler) (n int, errs []error) {
 	return n, errs
 }
 
-// A queue that cannot be read is an error of Left and of Run; entries that can be read are
-// still reported.
+// If the queue cannot be read, Left and Run return an error. Entries that can be read are still
+// reported.
 func TestErrorsOfReadingTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0

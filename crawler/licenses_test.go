@@ -20,7 +20,7 @@ import (
 const noTraining = `<rsl xmlns="https://rslstandard.org/rsl"><content url="/p"><license><prohibits type="usage">ai-train</prohibits></license></content>` +
 	`<content url="/free"><license><permits type="usage">ai-train search</permits><payment type="free"/></license></content></rsl>`
 
-// sells answers a target with a license document.
+// sells returns a handler that sends the license document doc.
 func sells(doc string) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "application/rsl+xml")
@@ -28,7 +28,7 @@ func sells(doc string) http.HandlerFunc {
 	}
 }
 
-// licensed returns a site of three pages whose robots.txt names licenses.
+// licensed adds a site of three pages whose robots.txt names the given licenses.
 func licensed(w *crawltest.Web, origin string, rules string, licenses ...string) *crawltest.Site {
 	for _, l := range licenses {
 		rules = "License: " + l + "\n" + rules
@@ -36,7 +36,7 @@ func licensed(w *crawltest.Web, origin string, rules string, licenses ...string)
 	return w.Site(origin).Robots(rules).Page("/", `<a href=/p>1</a><a href=/free>2</a>`).Page("/p", "").Page("/free", "")
 }
 
-// wantProven fails the test unless the crawl in dir is complete and its log proves that it was
+// wantProven fails the test unless the crawl in dir is complete, and its log proves that it was
 // polite.
 func wantProven(t *testing.T, dir string) {
 	t.Helper()
@@ -64,9 +64,9 @@ func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		purpose robots.Purpose
-		license string // that a.example names
+		license string // URL of the license that a.example names
 		web     func(own, other *crawltest.Site)
-		asked   string // requests other than robots.txt and pages
+		asked   string // requests other than those for robots.txt and pages
 		refused bool
 	}{
 		{"on the site", robots.PurposeAITrain, "/terms.xml", nil, "a/terms.xml", true},
@@ -146,8 +146,8 @@ func TestWhatALicenseProhibitsIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// besides returns the requests other than those for robots.txt, the pages of a.example and
-// tdmrep.json, in the form "sold/terms.xml".
+// besides returns the requests other than those for robots.txt, tdmrep.json and the pages of
+// a.example. A request has the form "sold/terms.xml".
 func besides(w *crawltest.Web) string {
 	var asked []string
 	for _, r := range w.Log() {
@@ -162,7 +162,7 @@ func besides(w *crawltest.Web) string {
 	return strings.Join(asked, " ")
 }
 
-// One copy of a document is used for all sites that name it, in this run and in the next.
+// One copy of a license is used for all sites that name it, in this run and in the next.
 func TestALicenseThatManySitesNameIsRequestedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -187,7 +187,7 @@ func TestALicenseThatManySitesNameIsRequestedOnce(t *testing.T) {
 			w.AssertFetched(fmt.Sprintf("http://s%d.example/free", i))
 			w.AssertNeverFetched(fmt.Sprintf("http://s%d.example/p", i))
 		}
-		// After it has arrived the sites do not wait for each other.
+		// After the license has arrived, the sites do not wait for each other.
 		if took := time.Since(begin); took > 2*time.Minute {
 			t.Errorf("it took %v", took)
 		}
@@ -198,8 +198,8 @@ func TestALicenseThatManySitesNameIsRequestedOnce(t *testing.T) {
 	})
 }
 
-// If many sites name licenses on one domain, its sites get a limited number of requests for
-// them. Pages whose licenses could not be read are refused, and the log says why.
+// If many sites name licenses on one domain, the sites of that domain get only a limited number of
+// requests for licenses. Pages with an unread license are refused, and the log gives the reason.
 func TestLicensesDoNotAmplify(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -236,8 +236,8 @@ func TestLicensesDoNotAmplify(t *testing.T) {
 	})
 }
 
-// A copy is valid for a day, or as long as its header says. After that it is requested with a
-// condition, and stays in force if the request fails.
+// A copy of a license is valid for a day, or for the time in its header. After that the license is
+// requested with a condition. If the request fails, the copy stays valid.
 func TestACopyOfALicenseLivesForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -304,8 +304,8 @@ func TestACopyOfALicenseLivesForADay(t *testing.T) {
 	})
 }
 
-// If the pause between requests is longer than a copy is valid, the crawl still makes
-// progress.
+// If the pause between requests is longer than the copy of a license is valid, the crawl still
+// makes progress.
 func TestASlowSiteMakesProgressWithALicense(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -318,7 +318,8 @@ func TestASlowSiteMakesProgressWithALicense(t *testing.T) {
 	})
 }
 
-// If there are many licenses the first ones are read, and the most restrictive one counts.
+// If there are too many licenses, only the first ones are read. The most restrictive of them
+// applies.
 func TestOfManyLicensesTheFirstAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -352,9 +353,8 @@ func TestOfManyLicensesTheFirstAreRead(t *testing.T) {
 	})
 }
 
-// Pages do not wait long for a license: not if its site requires rest, if the robots.txt of
-// that site has a long Crawl-delay, or if it does not answer in time. If the license can be
-// fetched soon, the pages wait.
+// Pages wait for a license only if it can be fetched soon. They do not wait if the license's site
+// requires a rest, has a long Crawl-delay, or does not answer in time.
 func TestPagesDoNotWaitLongForALicense(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -377,7 +377,7 @@ func TestPagesDoNotWaitLongForALicense(t *testing.T) {
 			begin := time.Now()
 			_, sum := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Purpose, o.Patience = dir, robots.PurposeAITrain, 100*time.Hour }, "http://a.example/")
 			took := time.Since(begin)
-			time.Sleep(24 * time.Hour) // by then the slow server has answered
+			time.Sleep(24 * time.Hour) // after that the slow server has answered
 			if got := w.Fetched("http://a.example/p") == 0; got != c.refused || len(sum.Waiting) != 0 {
 				t.Errorf("%s: refused %v; %+v", c.name, got, sum)
 			}
@@ -391,11 +391,11 @@ func TestPagesDoNotWaitLongForALicense(t *testing.T) {
 	}
 }
 
-// Pages wait a minute, not an hour, for a license whose last request failed: it may fail
-// again.
+// If the last request for a license failed, pages wait for it a minute and not an hour, because the
+// next request may fail, too.
 func TestPagesWaitAMinuteForALicenseThatFailed(t *testing.T) {
 	for _, c := range []struct {
-		pause   string // of its site, in seconds; that of the pages is 100
+		pause   string // pause of the license's site in seconds; that of the pages is 100
 		refused bool
 		within  time.Duration
 	}{

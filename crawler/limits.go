@@ -13,26 +13,33 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// Limits limit what a run may use, and how long it waits. A run begins with the limits in
-// Options. Allow changes them.
+// Limits bound the resources and the duration of a run. A run begins with the limits in Options.
+// Allow changes them.
 type Limits struct {
-	Pages    int           // maximum number of pages of the whole crawl; 0: no limit
-	Bytes    int64         // maximum bytes of answers of the whole crawl, as they come over the wire; 0: no limit
-	Time     time.Duration // time from the start of Run after which the run is stopped; 0: no limit
-	Rate     float64       // requests per second, all sites together; 0: no limit
-	Patience time.Duration // the run ends if no URL may be requested within this time; 0: 2 min, -1: at once, frontier.Forever: when no URL waits any more
+	Pages int // maximum number of pages in the whole crawl; 0: no limit
+	// Maximum number of bytes in all answers of the crawl, counted on the wire; 0: no limit.
+	Bytes int64
+	// The run is stopped when this time has passed since the start of Run; 0: no limit.
+	Time time.Duration
+	Rate float64 // requests per second to all sites together; 0: no limit
+	// The run ends if no URL may be requested within this time; 0: 2 min, -1: at once,
+	// frontier.Forever: the run ends when no URL waits any more.
+	Patience time.Duration
 
-	Concurrency int // visits at once, no more than Options.Concurrency; 0: Options.Concurrency
+	// Maximum number of concurrent visits, at most Options.Concurrency; 0: Options.Concurrency.
+	Concurrency int
 
-	Open bool // when nothing is left, or Pages or Bytes are used up, the run does not end but waits for Add or Allow; only Stop and Time end it
+	// The run does not end when nothing is left or Pages or Bytes are used up: it waits for Add or
+	// Allow, and only Stop and Time end it.
+	Open bool
 }
 
 func (o *Options) limits() Limits {
 	return Limits{Pages: o.Limit, Bytes: o.MaxBytes, Time: o.MaxTime, Rate: o.Rate, Patience: o.Patience}
 }
 
-// put returns a function that sets the limits of a frontier to l. The parameter visits is the
-// maximum number of visits at once if l.Concurrency is 0.
+// put returns a function that sets the limits of a frontier to l. visits is the maximum number of
+// concurrent visits if l.Concurrency is 0.
 func (l *Limits) put(visits int) func(*frontier.Limits) {
 	return func(f *frontier.Limits) {
 		*f = frontier.Limits{
@@ -67,18 +74,20 @@ func (l *Limits) check(o *Options) error {
 
 func (l *Limits) patience() time.Duration { return max(0, cmp.Or(l.Patience, 2*time.Minute)) }
 
-// as stores the limits l in the fields of o.
-func (l *Limits) as(o *Options) {
+// copyTo copies the limits to the fields of o. It leaves o.Concurrency unchanged if l.Concurrency
+// is 0.
+func (l *Limits) copyTo(o *Options) {
 	o.Limit, o.MaxBytes, o.MaxTime, o.Rate, o.Patience = l.Pages, l.Bytes, l.Time, l.Rate, l.Patience
 	if l.Concurrency > 0 {
 		o.Concurrency = l.Concurrency
 	}
 }
 
-// set sets the limit with a name to a text of limitTexts.
+// set sets the limit with the given name to the value of text, in the form of limitTexts. It
+// ignores unknown names.
 func (l *Limits) set(name, text string) error {
 	var o Options
-	l.as(&o)
+	l.copyTo(&o)
 	for _, s := range o.Settings() {
 		if s.Name == name {
 			if err := s.Set(text); err != nil {
@@ -92,8 +101,8 @@ func (l *Limits) set(name, text string) error {
 	return nil
 }
 
-// differences returns the old and new values of the limits that differ, or "" if all are
-// the same.
+// differences describes the limits that differ between was and is, with their old and new values.
+// It returns "" if all are equal. Both maps have the texts of limits by name.
 func differences(was, is map[string]string) string {
 	var all []string
 	for _, name := range setting.Limits() {
@@ -104,15 +113,16 @@ func differences(was, is map[string]string) string {
 	return strings.Join(all, "; ")
 }
 
-// allowed has the limits of a run, and its timers. Crawler.mu guards it.
+// allowed holds the limits of a run and its timers. Crawler.mu guards it.
 type allowed struct {
-	limits   Limits
-	began    time.Time   // start of the run; zero before Run
-	timer    *time.Timer // calls timeUp; nil before Run
-	breakOff *time.Timer // cancels running requests timeGrace after the time is up; nil until the time is up
+	limits Limits
+	began  time.Time   // start of the run; zero before Run
+	timer  *time.Timer // calls timeUp; nil before Run
+	// Cancels the running requests timeGrace after the time is up; nil until the time is up.
+	cancelTimer *time.Timer
 }
 
-// arm sets the timer of the run to the time that is left, if Run was called.
+// arm sets the timer of the run to the remaining time. It does nothing before Run.
 func (a *allowed) arm() {
 	if a.timer == nil {
 		return
@@ -122,7 +132,8 @@ func (a *allowed) arm() {
 	}
 }
 
-// changed returns the limits that differ, with their new texts.
+// changed returns the limits in is that differ from those in was. All maps have the texts of limits
+// by name.
 func changed(was, is map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, text := range is {

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A limit of pages does not count requisites.
+// A limit of pages does not count images, scripts and the like.
 func TestLimitsCountNoRequisites(t *testing.T) {
 	for name, change := range map[string]func(*crawler.Options){
 		"limit": func(o *crawler.Options) { o.Limit = 3 },
@@ -44,8 +44,8 @@ func TestLimitsCountNoRequisites(t *testing.T) {
 	}
 }
 
-// When the time is up, an endless body is cancelled; its site still rests afterwards, and
-// another run requests the page again.
+// When the time of the run is up, an endless body is cancelled. Its site still gets its pause, and
+// the next run requests the page again.
 func TestTheEndOfTheTimeCancelsBodies(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestTheEndOfTheTimeCancelsBodies(t *testing.T) {
 	})
 }
 
-// If nothing could be fetched, the line of the summary says so, and why.
+// If no page could be fetched, the line of the summary says so and gives the reason.
 func TestSummariesSayWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -91,7 +91,7 @@ func TestSummariesSayWhy(t *testing.T) {
 	})
 }
 
-// The program in README.md is the one that this test compiles.
+// The program in README.md is the program that this test compiles.
 func TestReadmeProgram(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {

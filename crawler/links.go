@@ -11,8 +11,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// next returns an entry to queue for each URL that the page links to and the crawl wants, each
-// URL once. The entries are valid until f is used for another page.
+// next returns an entry to queue for each URL that the page links to and the crawl wants, each URL
+// once. The entries are valid until f is used for another page. The error is a *PanicError if a
+// function of the options panicked, or an error of storing tags.
 func (j *job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	err = safely("Scope, Links, Rewrite, Same or OnSkip", func() { entries = j.wantedOf(p, f, j.onSkip) })
 	if err == nil {
@@ -21,8 +22,8 @@ func (j *job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 	return entries, err
 }
 
-// wantedOf is like next, but does not recover from panics. It calls tell for each link that is
-// not queued.
+// wantedOf is like next, but does not recover from panics and stores no tags. It calls tell for
+// each link that is not queued.
 func (j *job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
 	f.seen[p.URL.Key()] = struct{}{}
@@ -31,7 +32,7 @@ func (j *job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
 	links := p.html.Links
-	if p.Entry.Head { // the page was requested with HEAD, so its body is empty
+	if p.Entry.Head { // an answer to HEAD has no body that could have links
 		links = nil
 	}
 	for i := range links {
@@ -48,23 +49,26 @@ func (j *job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	return f.entries
 }
 
-// A sorting decides which links of a page become entries.
+// A sorting decides which links of one page are queued.
 type sorting struct {
 	job  *job
 	page *Page
 	*findings
 	onSkip func(Skip)
 	from   admit.Finder
-	tags   map[string]string // tags of the URLs that the handler follows, by the keys that the URLs have after Rewrite
-	own    string            // key of the page, see ownKey
+	// tags of the URLs that the handler follows, by the keys of these URLs after Rewrite
+	tags    map[string]string
+	pageKey string // the key of the page, as returned by ownKey
 
-	found frontier.Entry // the entry of the last link; only its URL and tag are replaced as long as the links that follow have the same hop (frontier.Hop)
-	by    frontier.Hop
-	last  verdict
+	// The entry of the last link; while the kind of link (frontier.Hop) stays the same, the next
+	// links only replace its URL and tag.
+	entry       frontier.Entry
+	hop         frontier.Hop
+	lastVerdict verdict
 }
 
-// A verdict is the decision whether to queue the last link of a page. It is kept because the
-// next link often leads to the same site and then has the same result.
+// A verdict is the decision whether to queue the last link of a page. It is kept because the next
+// link often leads to the same site, and then the decision is the same.
 type verdict struct {
 	site   frontier.Site
 	by     frontier.Hop
@@ -72,7 +76,7 @@ type verdict struct {
 }
 
 func (j *job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
-	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: admit.NewFinder(p.URL, time.Now()), tags: p.tags, own: j.opts.ownKey(p)}
+	s := sorting{job: j, page: p, findings: f, onSkip: tell, from: admit.NewFinder(p.URL, time.Now()), tags: p.tags, pageKey: j.opts.ownKey(p)}
 	if j.opts.Rewrite == nil || len(p.tags) == 0 {
 		return s
 	}
@@ -86,26 +90,27 @@ func (j *job) sorting(p *Page, f *findings, tell func(Skip)) sorting {
 	return s
 }
 
-// addFollowed adds the URLs that the handler has followed.
+// addFollowed queues the URLs that the handler has followed.
 func (s *sorting) addFollowed() {
 	for _, u := range s.page.followed {
 		s.add(&extract.Link{URL: u, Hop: frontier.HopLink})
 	}
 }
 
-// follows reports whether the crawl follows links of this kind, independent of their target.
+// follows reports whether the crawl follows links like l. The target of the link does not matter
+// here; add checks it.
 func (s *sorting) follows(l *extract.Link) bool {
 	o := &s.job.opts
 	switch {
-	case l.Hop == frontier.HopEmbed: // not a link to follow, but a requisite of the page, such as an image
+	case l.Hop == frontier.HopEmbed: // a resource that the page shows, such as an image
 		return o.Requisites && s.page.shows()
 	case l.Hop == frontier.HopManifest:
 		return o.Sitemaps != SitemapsNone && !o.OnlyFollowed
 	case !s.job.follows(s.page):
 		return false
 	case (l.NoFollow || s.page.Directives.NoFollow) && !o.FollowNoFollow:
-		known := len(s.marked)
-		if s.marked[l.URL.Key()] = struct{}{}; len(s.marked) > known { // report each URL once for a page, as add does
+		known := len(s.noFollow)
+		if s.noFollow[l.URL.Key()] = struct{}{}; len(s.noFollow) > known { // report each URL only once for a page, as add does
 			s.onSkip(Skip{URL: l.URL, Via: s.page.URL.String(), Code: frontier.NoFollow, Detail: l.Where})
 		}
 		return false
@@ -113,7 +118,8 @@ func (s *sorting) follows(l *extract.Link) bool {
 	return true
 }
 
-// add adds an entry for a link if its URL is new on the page and the crawl wants it.
+// add queues the target of a link if its URL is new on the page and the crawl wants it. Otherwise
+// it reports the URL to onSkip.
 func (s *sorting) add(l *extract.Link) {
 	j, u := s.job, s.job.opts.rewrite(l.URL)
 	if u.IsZero() {
@@ -123,15 +129,15 @@ func (s *sorting) add(l *extract.Link) {
 	key := u.Key()
 	known := len(s.seen)
 	if s.seen[key] = struct{}{}; len(s.seen) == known {
-		if _, led := s.leads[key]; !led || l.Hop != frontier.HopEmbed {
+		if _, led := s.refused[key]; !led || l.Hop != frontier.HopEmbed {
 			return
 		}
-		delete(s.leads, key)
+		delete(s.refused, key)
 	}
-	if l.Hop != s.by {
-		s.found, s.by = s.page.Entry.Found(u, l.Hop), l.Hop
+	if l.Hop != s.hop {
+		s.entry, s.hop = s.page.Entry.Found(u, l.Hop), l.Hop
 	}
-	e := &s.found
+	e := &s.entry
 	e.URL, e.Tag = u, s.page.Entry.Tag
 	tag, tagged := s.tags[key]
 	if tagged {
@@ -139,12 +145,12 @@ func (s *sorting) add(l *extract.Link) {
 	}
 	if reason := s.unwanted(e); reason != frontier.Undecided {
 		if j.opts.Requisites && l.Hop == frontier.HopLink {
-			s.leads[key] = struct{}{}
+			s.refused[key] = struct{}{}
 		}
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: reason})
 	} else if why := j.trapped(s.page, e, &s.from); why != "" {
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.Trap, Detail: why})
-	} else if !j.opts.takes(s.page, l, e) {
+	} else if !j.opts.wantsLink(s.page, l, e) {
 		s.onSkip(Skip{URL: u, Via: e.Via, Code: frontier.RefusedByProgram, Detail: "Links"})
 	} else if s.samePage(e) {
 		s.entries = append(s.entries, *e)
@@ -154,24 +160,25 @@ func (s *sorting) add(l *extract.Link) {
 	}
 }
 
-// unwanted is admission.unwanted for a link of the page. If the decision depends only on the
-// site and the hop, it is reused while successive links have the same site and hop.
+// unwanted returns the reason why e is not queued, or frontier.Undecided. If the reason depends
+// only on the site and the kind of link, the result for the previous link is reused when both are
+// the same.
 func (s *sorting) unwanted(e *frontier.Entry) frontier.Code {
 	if !s.job.bySite {
 		return s.job.admits.unwanted(e)
 	}
-	if site := e.URL.Site(); s.last.site != site || s.last.by != s.by {
-		s.last = verdict{site, s.by, s.job.admits.unwanted(e)}
+	if site := e.URL.Site(); s.lastVerdict.site != site || s.lastVerdict.by != s.hop {
+		s.lastVerdict = verdict{site, s.hop, s.job.admits.unwanted(e)}
 	}
-	return s.last.reason
+	return s.lastVerdict.reason
 }
 
-// maxBelow is how many pages with the same body may be below the directory of the first of them. A
-// site with ordinary documents has far fewer.
+// maxBelow is the maximum number of pages with the same body that may be in directories below the
+// first of them. Sites without an endless space of URLs have far fewer.
 const maxBelow = 8
 
-// trapped returns the pattern of the endless space of URLs that a link on p leads into, or ""
-// if it leads into none.
+// trapped reports whether a link on p leads into an endless space of URLs. It returns the pattern
+// of the URLs in that space, or "" if the link leads into none.
 func (j *job) trapped(p *Page, e *frontier.Entry, f *admit.Finder) (why string) {
 	switch {
 	case j.opts.FollowTraps, e.Hops[len(e.Hops)-1] == byte(frontier.HopRedirect):
@@ -187,29 +194,28 @@ func (j *job) trapped(p *Page, e *frontier.Entry, f *admit.Finder) (why string) 
 	return why
 }
 
-// deeper reports whether the path of u, the first URL, has more segments than the path of the
-// second. A link to another file of the same directory, such as from /a/ to
-// /a/index.html, is not deeper.
+// deeper reports whether the path of u has more segments than the path of the URL than. A link to
+// another file of the same directory, such as from /a/ to /a/index.html, is not deeper.
 func deeper(u, than frontier.URL) bool {
 	_, segments := pathOf(u)
 	_, before := pathOf(than)
 	return segments > before
 }
 
-// maxEmbeds is the largest number of hops from a page to its requisites. There may be several
-// hops: a page names a style sheet, which imports another one, which names a font.
+// maxEmbeds is the maximum number of steps from a page to a resource that it needs. An example with
+// three steps: a page names a style sheet, which imports another style sheet, which names a font.
 const maxEmbeds = 4
 
-// shows reports whether the requisites of p (images, scripts, frames ...) belong to the crawl.
-// A framed document is fetched with its requisites, but without the frames in it: every page
-// may show the same documents in these frames.
+// shows reports whether the crawl fetches the images, scripts and frames of p. If p is itself a
+// document in a frame of another page, they are fetched, too, but frames inside p are not: every
+// page may have the same ones.
 func (p *Page) shows() bool {
 	n := p.Entry.Embeds()
 	return n < maxEmbeds && (n < 2 || !extract.IsHTML(p.Type))
 }
 
-// framed reports whether a link of p is to a framed document that the crawl does not fetch
-// as a page. Such a document is fetched as a requisite.
+// framed reports whether the link l of p is to a document in a frame that the crawl does not want
+// as a page. Such a document is fetched as a resource of p.
 func (j *job) framed(p *Page, l *extract.Link) bool {
 	if !j.opts.Requisites || !p.shows() {
 		return false
@@ -224,7 +230,8 @@ func (j *job) framed(p *Page, l *extract.Link) bool {
 	return !j.follows(p) || p.Directives.NoFollow && !j.opts.FollowNoFollow || j.admits.unwanted(&e) != frontier.Undecided
 }
 
-// follows reports whether the links of p are followed.
+// follows reports whether the crawl follows the links of p. Options.OnlyFollowed and
+// Options.Sitemaps decide this.
 func (j *job) follows(p *Page) bool {
 	switch o := &j.opts; {
 	case o.OnlyFollowed:
@@ -237,8 +244,8 @@ func (j *job) follows(p *Page) bool {
 	return true
 }
 
-// admit adds the URL of p to the scope if redirects of a seed have ended there. It also stores
-// the URL in db, unless db is nil.
+// admit adds the URL of p to the scope if p is the page at which redirects of a seed ended. It also
+// stores the URL in db, unless db is nil.
 func (j *job) admit(db *store.DB, p *Page) error {
 	e := p.Entry
 	if p.redirect || e.Hops == "" || !e.FromSeed() {
@@ -253,13 +260,14 @@ func (j *job) admit(db *store.DB, p *Page) error {
 	if known || db == nil || err != nil {
 		return err
 	}
-	if j.deps.cluster != nil { // the other nodes must hear of it before they get its links
+	// The other nodes must know this root of the scope before they get links to its site.
+	if j.deps.cluster != nil {
 		return j.deps.cluster.Order(keyRoot+e.URL.String(), true, told{Roots: []string{e.URL.String()}})
 	}
 	return db.Put(keyRoot+e.URL.String(), true)
 }
 
-// cleaner returns the Clean-param lines of s, a robots.txt. It returns nil if s is nil, or if
+// cleaner returns the Clean-param lines of the robots.txt s, or nil if s is nil or
 // Options.CleanParam is not set.
 func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	if !j.opts.CleanParam || s == nil {
@@ -268,10 +276,10 @@ func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	return s.File(j.opts.Dialect).Cleaner()
 }
 
-// samePage sets Entry.Same of e, a link on the page of s, and reports whether e is queued. It
-// is not queued if it is equivalent to the page itself. An exception is the target of a
-// redirect: it must be requested, since otherwise the page would be lost, so the entry gets
-// Entry.Apart. But if two URLs redirect to each other, neither is requested again.
+// samePage sets Entry.Same of e, a link on the page of s, and reports whether e is queued. A link
+// that is equivalent to the page itself is not queued. The target of a redirect is queued
+// nevertheless, because otherwise the page would be lost; its Entry.Apart is set. But if two URLs
+// redirect to each other, neither is requested again.
 func (s *sorting) samePage(e *frontier.Entry) bool {
 	o, p := &s.job.opts, s.page
 	clean := p.clean
@@ -279,10 +287,10 @@ func (s *sorting) samePage(e *frontier.Entry) bool {
 		clean = nil // the robots.txt of another site is not known here
 	}
 	e.Same, e.Apart = o.same(e.URL, clean), false
-	if s.by != frontier.HopRedirect {
-		return s.own == "" || e.Key() != s.own
+	if s.hop != frontier.HopRedirect {
+		return s.pageKey == "" || e.Key() != s.pageKey
 	}
-	if key := e.Key(); key == p.Entry.Key() || key == s.own {
+	if key := e.Key(); key == p.Entry.Key() || key == s.pageKey {
 		e.Same, e.Apart = frontier.URL{}, true
 		return p.Entry.Redirects() == 0 || e.URL.String() != p.Entry.Via
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// References of Page.Follow are parsed like the links of the page: relative to the base
-// element, with the query in the page's encoding.
+// Page.Follow resolves its argument like a link of the page: relative to the base element, and with
+// the query in the page's encoding.
 func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

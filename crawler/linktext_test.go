@@ -15,7 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/extract"
 )
 
-// linksWeb has a page in another encoding, with links in its header and body.
+// linksWeb returns a web with a page in another encoding than UTF-8. It has links in its header and
+// body.
 func linksWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	w.Site("http://a.example").Func("/", func(rw http.ResponseWriter, r *http.Request) {
@@ -33,7 +34,8 @@ func linesOf(links []extract.Link) (lines []string) {
 	return lines
 }
 
-// Page.Links returns links with their text, with any other options; the queue is the same.
+// With any other options Page.Links returns links with their text, and the crawl queues the same
+// URLs.
 func TestLinksHaveTheirText(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -74,7 +76,7 @@ func TestLinksHaveTheirText(t *testing.T) {
 	}
 }
 
-// The hook gets the text of each link; a loop can read it after the visit, too.
+// Options.Links gets the text of each link. A loop can read the text after the visit, too.
 func TestTheTextOfLinksIsThereForHooksAndLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := linksWeb(t)

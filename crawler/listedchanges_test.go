@@ -17,7 +17,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// closely is a policy that fetches lists each day, pages each 30 days, and believes lists.
+// closely is a policy that fetches lists every day and pages every 30 days. It believes the dates
+// in lists.
 type closely struct{ least time.Duration }
 
 func (closely) Next(v revisit.Visit) time.Duration {
@@ -29,7 +30,7 @@ func (closely) Next(v revisit.Visit) time.Duration {
 
 func (c closely) Believes(string) (time.Duration, bool) { return c.least, true }
 
-// A dated is a list of URLs with the dates of their changes.
+// A dated is a list of URLs, with the time at which each was changed.
 type dated map[string]time.Time
 
 func (d dated) sitemap(root, element string) string {
@@ -79,7 +80,8 @@ func (d dated) json() string {
 	return string(raw)
 }
 
-// lists serves a list of pages whose dates are a while before the crawl, and the pages.
+// lists serves a sitemap or feed with dates, and the pages in it. The dates are some time before
+// the crawl.
 func (e *endless) lists(s *shelf, kind string, write func(dated) string) (d dated, put func()) {
 	d = dated{}
 	var all []string
@@ -107,8 +109,8 @@ var kindsOfLists = map[string]struct {
 	"JSON Feed": {"application/feed+json", dated.json},
 }
 
-// A page that a list says was changed since its last visit is fetched with the next visit of
-// the list, once; the others are fetched at their usual times.
+// If a list says that a page was changed since its last visit, the page is fetched once after the
+// next visit of the list. The other pages are fetched at their usual times.
 func TestAPageThatAListSaysHasChangedIsFetchedSoon(t *testing.T) {
 	for name, list := range kindsOfLists {
 		for _, kept := range []bool{true, false} {
@@ -116,12 +118,12 @@ func TestAPageThatAListSaysHasChangedIsFetchedSoon(t *testing.T) {
 				inVirtualTime(t, kept, func(e *endless, shelf *shelf) {
 					d, put := e.lists(shelf, list.kind, list.write)
 					e.run(20*days, closely{}, map[time.Duration]func(){
-						5*days + 5*hours: func() { // changed
+						5*days + 5*hours: func() { // a page was changed
 							shelf.put("/3", resource{body: filler + "new", etag: `"2"`})
 							d["http://a.example/3"] = time.Now()
 							put()
 						},
-						9*days + 5*hours: func() { // not changed
+						9*days + 5*hours: func() { // no page was changed
 							d["http://a.example/2"] = time.Now()
 							put()
 						},
@@ -137,7 +139,7 @@ func TestAPageThatAListSaysHasChangedIsFetchedSoon(t *testing.T) {
 	}
 }
 
-// Lists have an effect only if the policy believes them.
+// Dates in lists have an effect only if the policy believes them.
 func TestHintsBelieveLists(t *testing.T) {
 	for text, want := range map[string]string{
 		"hints:7d": "0 200 new, 3 200 modified", "fixed:7d": "0 200 new, 7 200 modified", "rate:7d": "0 200 new, 7 200 modified",
@@ -170,8 +172,9 @@ func TestHintsBelieveLists(t *testing.T) {
 	}
 }
 
-// Dates of most pages, in the future, or of pages of other sites bring no page forward; other
-// wrong dates bring pages forward only within the least pause.
+// Dates have no effect if most pages have the same date, if they are in the future, or if they are
+// about pages of other sites. Other wrong dates cause requests no more often than the least pause
+// permits.
 func TestWrongDatesBringNothingForward(t *testing.T) {
 	daily := func(at func() time.Time) func(dated) {
 		return func(d dated) {
@@ -209,8 +212,8 @@ func TestWrongDatesBringNothingForward(t *testing.T) {
 	}
 }
 
-// A list that reports a new date a while ago for each page at each visit has them fetched no
-// more often than the least pause permits.
+// A list may report a new date for each page at each visit. Even then its pages are fetched no more
+// often than the least pause permits.
 func TestBelievedWrongDatesAreBounded(t *testing.T) {
 	inVirtualTime(t, false, func(e *endless, shelf *shelf) {
 		list := kindsOfLists["sitemap"]
@@ -233,7 +236,8 @@ func TestBelievedWrongDatesAreBounded(t *testing.T) {
 	})
 }
 
-// A list can bring forward only pages of its domain, or of sites whose robots.txt names it.
+// The dates in a list apply only to pages of its domain, or of sites whose robots.txt names the
+// list.
 func TestAListDatesOnlyItsOwnPages(t *testing.T) {
 	for name, row := range map[string]struct {
 		at, robots string
@@ -277,7 +281,7 @@ func TestAListDatesOnlyItsOwnPages(t *testing.T) {
 	}
 }
 
-// The dates in a sitemap index bring its sitemaps forward.
+// The dates in a sitemap index apply to its sitemaps, which are then fetched earlier.
 func TestAnIndexBringsItsSitemapsForward(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		xml := http.Header{"Content-Type": {"application/xml"}}
@@ -305,7 +309,7 @@ func TestAnIndexBringsItsSitemapsForward(t *testing.T) {
 	})
 }
 
-// byIndex is a policy that fetches the index each day, and all other URLs each 30 days.
+// byIndex is a policy that fetches the index every day, and all other URLs every 30 days.
 type byIndex struct{ closely }
 
 func (byIndex) Next(v revisit.Visit) time.Duration {
@@ -315,7 +319,7 @@ func (byIndex) Next(v revisit.Visit) time.Duration {
 	return 30 * days
 }
 
-// An entry that has ended, or is not wanted any more, is not brought forward.
+// A date in a list has no effect on an entry that has ended, or that the crawl no longer wants.
 func TestEndedEntriesAreNotBroughtForward(t *testing.T) {
 	later := func(d dated, put func()) map[time.Duration]func() {
 		return map[time.Duration]func(){2*days + 5*hours: func() {
@@ -365,8 +369,8 @@ func TestEndedEntriesAreNotBroughtForward(t *testing.T) {
 	}
 }
 
-// The next run knows the entries that were brought forward, whether this run ended or was
-// killed before they were fetched.
+// If a list has made a page due, the next run knows this. It does not matter whether this run ended
+// or was killed before it fetched the page.
 func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
@@ -383,8 +387,8 @@ func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 						}
 						put()
 					},
-					// The list is the last of seven pages, and fetched again a day later; a
-					// page is fetched every ten minutes.
+					// The list is the last of seven pages, and is fetched again a day later. A page
+					// is fetched every ten minutes.
 					25*hours + 25*time.Minute: func() {
 						if err := os.CopyFS(copied, os.DirFS(whole)); err != nil {
 							t.Error(err)
@@ -409,7 +413,7 @@ func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 						want = 1
 					}
 					n := len(e.seen[fmt.Sprint("/", i)])
-					if n != want && !(killed && n == want+1) { // it was running, or not committed
+					if n != want && !(killed && n == want+1) { // a visit was running or not committed at the kill
 						t.Errorf("/%d is fetched %d times, want %d", i, n, want)
 					}
 				}
@@ -418,7 +422,7 @@ func TestARunThatEndsKeepsWhatIsBroughtForward(t *testing.T) {
 	}
 }
 
-// counts returns the number of visits.
+// counts returns the number of visits of all pages.
 func (e *endless) counts() (n int) {
 	for _, visits := range e.seen {
 		n += len(visits)
@@ -426,8 +430,8 @@ func (e *endless) counts() (n int) {
 	return n
 }
 
-// With the smallest bounds and a slow disk, sitemaps of several sites, each on another site of
-// their domain, bring forward the changed pages, and nothing else.
+// With the smallest caches and a slow disk, the sitemaps of several sites cause fetches of changed
+// pages, and of no others. Each sitemap is on another site of the domain of its pages.
 func TestListsWithTheSmallestBounds(t *testing.T) {
 	inVirtualTime(t, true, func(e *endless, shelf *shelf) {
 		const sites, perSite = 3, 8
@@ -476,7 +480,7 @@ func TestListsWithTheSmallestBounds(t *testing.T) {
 	})
 }
 
-// A listedSite is a site with its pages in a list.
+// A listedSite is a site whose pages are in a list.
 type listedSite struct {
 	origin string
 	dates  dated

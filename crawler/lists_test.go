@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-// Waiting for room to read a sitemap ends with the run.
+// A visit that waits for a free slot to read a sitemap ends when the run ends.
 func TestWaitingForRoomForAListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := make(listSlots, maxLists)

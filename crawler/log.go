@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// logBegin writes the line in crawl.log that says that a run begins. The line also says whether
-// the run before ended properly, and whether lines of the log are lost.
+// logBegin writes the first line of a run to crawl.log. The line says whether the previous run
+// ended properly, and how many bytes of the log are lost.
 func (c *Crawler) logBegin() error {
 	notes := []string{"begin:clean", crawllog.Records}
 	if c.db.Unclean() {
@@ -34,8 +34,9 @@ func (c *Crawler) logBegin() error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logStart writes a line in crawl.log that says how this run differs from the run before, if it
-// does: other settings, URLs that are queued again, and copied robots.txt files.
+// logStart writes a line to crawl.log that says how this run differs from the previous run: changed
+// settings, URLs that are queued again, and copied robots.txt files. Without differences it writes
+// nothing.
 func (c *Crawler) logStart(s Start) error {
 	var notes []string
 	for _, d := range s.Changes {
@@ -53,8 +54,8 @@ func (c *Crawler) logStart(s Start) error {
 	return c.db.Log().Write(&crawllog.Line{Time: time.Now(), Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
-// logVisit writes a line for each request of a visit, or one line for an entry that ended
-// without a request. p is nil if there is no page.
+// logVisit writes one line to crawl.log for each request of a visit. For an entry that ended
+// without a request it writes one line. p is the page of the visit, or nil.
 func (j *job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page) error {
 	if slot.db == nil {
 		return nil
@@ -91,8 +92,8 @@ func (j *job) logVisit(slot *slot, e frontier.Entry, res *fetch.Result, p *Page)
 	return errors.Join(errs...)
 }
 
-// logGivenUp writes a line for each site that was given up after failures. The line represents
-// all URLs that are queued for the site.
+// logGivenUp writes a line to crawl.log for each site that was given up after failures. The line
+// represents all URLs that are still queued for the site.
 func (c *Crawler) logGivenUp() error {
 	if c.db == nil {
 		return nil
@@ -109,16 +110,17 @@ func (c *Crawler) logGivenUp() error {
 	return errors.Join(errs...)
 }
 
-// An exchangeLine is the line of one request in crawl.log, with a buffer for its annotations.
+// An exchangeLine is the line of one request in crawl.log, with the buffer for its annotations.
 type exchangeLine struct {
 	crawllog.Line
 	notes notes
 }
 
-// exchangeLines has exchangeLine values that are not in use.
+// exchangeLines is a pool of exchangeLine values, which are reused to save allocations.
 var exchangeLines = sync.Pool{New: func() any { return new(exchangeLine) }}
 
-// of fills the line from x, a request with its answer.
+// of fills in the line for x, a request with its answer. x belongs to the visit of e with the
+// result res and the page p, which may be nil.
 func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *fetch.Result, p *Page) {
 	l.Line = crawllog.Line{
 		Time: x.Ended, Status: x.Status, Size: -1, URL: x.URL.String(), Hops: e.Hops, Via: e.Via,
@@ -190,19 +192,19 @@ func (l *exchangeLine) of(worker int, e frontier.Entry, x *fetch.Exchange, res *
 	l.Annotations = notes.list()
 }
 
-// notes are the annotations (key:value) of a line of crawl.log. The annotations of one line
-// share a buffer: each request has a line, so this saves many allocations.
+// notes builds the annotations of a line of crawl.log, each of the form key:value. All annotations
+// of one line share a buffer. Every request has a line, so this saves many allocations.
 type notes struct {
-	b    []byte
-	ends []int
-	said []string
+	b     []byte
+	ends  []int
+	texts []string
 }
 
-// reset removes the annotations.
+// reset removes all annotations.
 func (n *notes) reset() { n.b, n.ends = n.b[:0], n.ends[:0] }
 
-// begin starts an annotation. The caller appends the value to the returned buffer, and passes
-// the buffer to end.
+// begin starts an annotation with the given key. The caller appends the value to the returned
+// buffer and passes the buffer to end.
 func (n *notes) begin(key string) []byte { return append(append(n.b, key...), ':') }
 
 func (n *notes) end(b []byte) { n.b, n.ends = b, append(n.ends, len(b)) }
@@ -217,15 +219,15 @@ func (n *notes) seconds(key string, d time.Duration) {
 	n.end(strconv.AppendFloat(n.begin(key), d.Seconds(), 'f', 6, 64))
 }
 
-// list returns the annotations. They are valid until the next reset.
+// list returns the annotations. The slice is valid until the next call of reset or list.
 func (n *notes) list() []string {
-	n.said = n.said[:0]
+	n.texts = n.texts[:0]
 	all, start := string(n.b), 0
 	for _, end := range n.ends {
-		n.said = append(n.said, all[start:end])
+		n.texts = append(n.texts, all[start:end])
 		start = end
 	}
-	return n.said
+	return n.texts
 }
 
 func micro(t time.Time) string { return t.UTC().Format(crawllog.MicroForm) }

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A log that was removed or cut is reported by the next run.
+// If crawl.log was removed or cut, the next run reports this.
 func TestARemovedOrCutLogIsReported(t *testing.T) {
 	for name, damage := range map[string]func(path string) error{
 		"nothing":  nil,

@@ -11,7 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// LongestFirst has the sites that a sort of all sites puts first, in any order of the calls.
+// LongestFirst has the sites with the most time left, as a sort of all sites would return them. The
+// order of the calls does not matter.
 func TestTheSitesWithMostTimeLeftComeFirst(t *testing.T) {
 	now := time.Unix(0, 0)
 	for _, n := range []int{0, 1, mostLongest, mostLongest + 1, 300} {

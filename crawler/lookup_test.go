@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Add counts the seeds that neither a seed nor a link has led to, before and while the crawl
-// runs, with and without a directory.
+// Add returns the number of seeds that the crawl has not found before. It does so before and during
+// a run, with and without a directory.
 func TestAddCountsNewSeeds(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAddCountsNewSeeds(t *testing.T) {
 				if p.URL.Target() != "/linked" {
 					return nil
 				}
-				time.Sleep(time.Second) // until the directory has what was found
+				time.Sleep(time.Second) // until the URLs that were found are committed
 				count(0, "http://a.example/", "http://a.example/linked", "http://a.example/linked?utm_source=x", "http://a.example/early")
 				count(1, "http://a.example/more", "http://a.example/", "http://a.example/more")
 				if n, err := c.Add("http://a.example/new", "no seed"); n != 0 || err == nil {
@@ -56,7 +56,7 @@ func TestAddCountsNewSeeds(t *testing.T) {
 	}
 }
 
-// Lookup says what has become of a URL while the crawl runs.
+// Lookup returns the fate of a URL while the crawl runs.
 func TestLookup(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestLookup(t *testing.T) {
 			if p.URL.Target() != "/middle" {
 				return nil
 			}
-			time.Sleep(time.Second) // until the directory has what was found
+			time.Sleep(time.Second) // until the URLs that were found are committed
 			for url, want := range map[string]frontier.Code{
 				"http://a.example/": frontier.Fetched, "http://a.example/?utm_source=x": frontier.Fetched,
 				"http://a.example/no": frontier.RobotsDisallowed, "http://a.example/busy": frontier.Waiting,

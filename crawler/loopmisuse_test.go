@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// touch calls each method of a page, and changes what it can.
+// touch calls each method of a page, and changes all its fields.
 func touch(p *crawler.Page) {
 	p.Follow("/late")
 	p.FollowTag("/later", "x")
@@ -37,8 +37,8 @@ func touch(p *crawler.Page) {
 	}
 }
 
-// A page that is kept, and used and changed, after its handler or the loop body has returned,
-// harms neither the crawl nor the process, and what it follows then is not requested.
+// A program may keep a page and change it after its handler or the loop body has returned. This
+// harms neither the crawl nor the process. URLs that it follows on such a page are not requested.
 func TestPagesThatAreKept(t *testing.T) {
 	for name, way := range waysIn {
 		for _, dir := range []string{"", t.TempDir()} {
@@ -72,8 +72,7 @@ func TestPagesThatAreKept(t *testing.T) {
 	}
 }
 
-// A handler that changes its page, even its URL, changes neither what is requested next nor how
-// often.
+// If a handler changes its page, even its URL, the crawl makes the same requests.
 func TestPagesThatAreChanged(t *testing.T) {
 	for name, change := range map[string]func(p *crawler.Page){
 		"zero":      func(p *crawler.Page) { *p = crawler.Page{} },
@@ -111,7 +110,7 @@ func TestPagesThatAreChanged(t *testing.T) {
 	}
 }
 
-// A reference that is no URL is an error of Follow, and nothing is requested for it.
+// If the argument of Follow is not a URL, Follow returns an error, and nothing is requested.
 func TestReferencesThatAreNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -140,7 +139,7 @@ func TestReferencesThatAreNone(t *testing.T) {
 	})
 }
 
-// loops are loops over a crawl, which call a function once for each page.
+// loops are the loops over a crawl. Each calls body once for each page, until body returns false.
 var loops = map[string]func(ctx context.Context, c *crawler.Crawler, body func() (more bool)) error{
 	"Pages": func(ctx context.Context, c *crawler.Crawler, body func() bool) error {
 		for _, err := range c.Pages(ctx) {
@@ -177,8 +176,8 @@ var loops = map[string]func(ctx context.Context, c *crawler.Crawler, body func()
 	},
 }
 
-// However a loop is left, the crawl ends, its directory is closed, and the next run finds what
-// was not taken.
+// If a loop is left in any way, the crawl ends, its directory is closed, and the next run gets
+// the pages that were not taken.
 func TestLoopsThatAreLeft(t *testing.T) {
 	leave := map[string]func(c *crawler.Crawler, cancel context.CancelFunc) bool{
 		"break":            func(*crawler.Crawler, context.CancelFunc) bool { return false },
@@ -216,7 +215,7 @@ func TestLoopsThatAreLeft(t *testing.T) {
 					if err := second(c.Add("http://s0.example/0")); !errors.Is(err, crawler.ErrEnded) {
 						t.Errorf("Add: %v", err)
 					}
-					for range c.Pages(t.Context()) { // ErrRan
+					for range c.Pages(t.Context()) { // yields ErrRan
 					}
 					next := newCrawl(t, w, func(o *crawler.Options) { o.Dir = dir })
 					if err := loop(t.Context(), next, func() bool { return true }); err != nil || next.Summary().End != crawler.EndDone {
@@ -236,7 +235,7 @@ func TestLoopsThatAreLeft(t *testing.T) {
 	}
 }
 
-// One iterator used twice, at the same time or one in the other, runs the crawl once.
+// If an iterator is used twice, at the same time or nested, the crawl runs once.
 func TestIteratorsThatAreUsedTwice(t *testing.T) {
 	for name, use := range map[string]func(t *testing.T, c *crawler.Crawler) []error{
 		"one after the other": func(t *testing.T, c *crawler.Crawler) (errs []error) {

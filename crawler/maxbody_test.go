@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A program decides by the header how much of a body is read. The record says that the body was
-// cut.
+// Options.MaxBody can decide by the header how much of a body is read. The archive records that the
+// body was cut.
 func TestAHeaderDecidesHowMuchIsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAHeaderDecidesHowMuchIsRead(t *testing.T) {
 	})
 }
 
-// A panic in MaxBody ends the crawl, and loses nothing.
+// A panic in MaxBody ends the crawl without loss.
 func TestAPanicInMaxBodyEndsTheCrawl(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

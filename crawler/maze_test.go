@@ -14,7 +14,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// maze is a site of ten pages, with four endless spaces: one page under ever longer paths,
+// maze adds a site of ten pages with four endless spaces of URLs: one page under ever longer paths,
 // session ids, a calendar, and a filter.
 func maze(w *crawltest.Web) {
 	s := w.Site("http://a.example")
@@ -82,8 +82,8 @@ func TestAMazeIsNotEntered(t *testing.T) {
 	}
 }
 
-// Pages that only refresh to a page in their own directory share one body, but each leads to
-// another page: they are not a trap.
+// Some pages only refresh to another page in their own directory, and have equal bodies. They are
+// not an endless space.
 func TestRefreshPagesAreNotATrap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// failingMethods call each method of a Crawler that returns an error.
+// failingMethods call the methods of a Crawler that return an error.
 var failingMethods = map[string]func(c *crawler.Crawler) error{
 	"Add":     func(c *crawler.Crawler) error { return second(c.Add("http://a.example/2")) },
 	"Add()":   func(c *crawler.Crawler) error { return second(c.Add()) },
@@ -41,7 +41,7 @@ var failingMethods = map[string]func(c *crawler.Crawler) error{
 	},
 }
 
-// readers are the methods of a Crawler that return no error.
+// readAll calls the methods of a Crawler that return no error.
 func readAll(c *crawler.Crawler) {
 	_, _, _, _, _ = c.Status(), c.Stats(), c.Summary().String(), c.Orders(), c.Limits()
 	c.Oldest()
@@ -49,7 +49,7 @@ func readAll(c *crawler.Crawler) {
 	c.Longest(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
-// runs call each method that runs a Crawler.
+// runs call the methods that run a Crawler.
 var runs = map[string]func(ctx context.Context, c *crawler.Crawler) error{
 	"Run": func(ctx context.Context, c *crawler.Crawler) error { return c.Run(ctx, nil) },
 	"Pages": func(ctx context.Context, c *crawler.Crawler) (failed error) {
@@ -66,14 +66,14 @@ var runs = map[string]func(ctx context.Context, c *crawler.Crawler) error{
 	},
 }
 
-// A moment is a state of a Crawler in which each method is called.
+// A moment is a state of a Crawler in which the test calls each method.
 type moment struct {
-	reach func(t *testing.T, c *crawler.Crawler, call func()) // calls the function in this state
+	reach func(t *testing.T, c *crawler.Crawler, call func()) // calls the function call in this state
 	ended bool                                                // methods that change the run return ErrEnded
 	begun bool                                                // the directory is open
 }
 
-// duringRun runs a crawl and calls a function once, in the handler.
+// duringRun runs a crawl and calls call once, in the handler.
 func duringRun(t *testing.T, c *crawler.Crawler, call func()) {
 	called := false
 	if err := c.Run(t.Context(), crawler.HandlerFunc(func(context.Context, *crawler.Page) error {
@@ -122,8 +122,9 @@ var moments = map[string]moment{
 	}, ended: true},
 }
 
-// Each method may be called at any time. Before Run and during a run it has its effect; once the
-// run ends it returns ErrEnded, and changes nothing. The error of Records says why there is none.
+// Each method may be called at any time. Before and during a run it takes effect. After the end of
+// the run it returns ErrEnded, and changes nothing. Records returns an error with the reason if it
+// has no result.
 func TestEachMethodAtEachMoment(t *testing.T) {
 	for when, m := range moments {
 		for name, call := range failingMethods {
@@ -154,7 +155,8 @@ func TestEachMethodAtEachMoment(t *testing.T) {
 	}
 }
 
-// A Crawler is run once: each further run, by any method, is ErrRan, and harms no running one.
+// A Crawler runs once. Any method that would run it again returns ErrRan, and does not disturb a
+// running crawl.
 func TestASecondRunAtEachMoment(t *testing.T) {
 	for when, m := range moments {
 		if strings.HasSuffix(when, "before Run") {
@@ -181,8 +183,8 @@ func TestASecondRunAtEachMoment(t *testing.T) {
 	}
 }
 
-// The context of a run may be nil (an error), or have ended. The Crawler may be the zero value.
-// Nothing is requested then, and the process lives.
+// The context of a run may be nil or may have ended, and the Crawler may be its zero value. Then
+// the run fails, requests nothing and does not panic.
 func TestRunsThatCannotBegin(t *testing.T) {
 	for name, run := range runs {
 		t.Run(name, func(t *testing.T) {
@@ -198,10 +200,10 @@ func TestRunsThatCannotBegin(t *testing.T) {
 				var none crawler.Crawler
 				readAll(&none)
 				for _, call := range failingMethods {
-					_ = call(&none) // any error, but no panic
+					_ = call(&none) // any error is accepted, but no panic
 				}
 				none.Stop()
-				for _, none := range []*crawler.Crawler{&none, nil} { // New returns nil with its error
+				for _, none := range []*crawler.Crawler{&none, nil} { // New returns nil with an error
 					if err := run(t.Context(), none); err == nil || !strings.Contains(err.Error(), "New makes one") {
 						t.Errorf("a Crawler that New has not made: %v", err)
 					}
@@ -219,7 +221,7 @@ func TestRunsThatCannotBegin(t *testing.T) {
 	}
 }
 
-// An argument that is not valid is an *OptionError at any moment, and changes nothing.
+// If an argument is not valid, a method returns an *OptionError in any state, and changes nothing.
 func TestArgumentsThatAreNotValid(t *testing.T) {
 	long := strings.Repeat("x", 9000)
 	calls := map[string]func(c *crawler.Crawler) error{
@@ -283,8 +285,8 @@ func TestArgumentsThatAreNotValid(t *testing.T) {
 	}
 }
 
-// A function given to Allow or Limit that panics, or ends its goroutine, concerns its caller
-// alone: the limits stay as they are, and the crawl continues.
+// If a function that was passed to Allow or Limit panics or ends its goroutine, only the caller is
+// affected: the limits stay unchanged, and the crawl continues.
 func TestChangesOfLimitsThatDoNotReturn(t *testing.T) {
 	for name, act := range map[string]func(){"panics": func() { panic(errBug) }, "exits": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {

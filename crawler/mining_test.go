@@ -93,14 +93,14 @@ func TestPagesThatTDMRepReservesAreNotRequested(t *testing.T) {
 	}
 }
 
-// Redirects of tdmrep.json are followed within the site, at most five, if robots.txt allows
-// it. One that fails states nothing, and is not requested again for each page.
+// Redirects of tdmrep.json are followed within the site, at most five, if robots.txt allows it. If
+// the redirect fails, the file states nothing, and is not requested again for each page.
 func TestATDMRepMayRedirectWithinItsSite(t *testing.T) {
 	serves := func(rw http.ResponseWriter, r *http.Request) { io.WriteString(rw, reserved) }
 	for _, c := range []struct {
 		name, rules string
 		site        func(s *crawltest.Site)
-		asked       string // requests other than robots.txt and pages
+		asked       string // requests other than those for robots.txt and pages
 		refused     bool
 	}{
 		{"at another place", "", func(s *crawltest.Site) { s.Redirect(robots.TDMRepPath, "/tdm").Func("/tdm", serves) }, "/tdm", true},
@@ -149,7 +149,7 @@ func TestATDMRepMayRedirectWithinItsSite(t *testing.T) {
 	}
 }
 
-// A tdmrep.json that redirects is requested again at its target, with a condition.
+// If tdmrep.json redirects, its copy is renewed with a conditional request to the target.
 func TestARedirectedTDMRepIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -192,8 +192,8 @@ func TestARedirectedTDMRepIsRenewed(t *testing.T) {
 	})
 }
 
-// If tdmrep.json fails, the pages of the site are still requested, as politely as after any
-// failure.
+// If tdmrep.json fails, the pages of the site are still requested, with the same pauses as after
+// any failure.
 func TestATDMRepThatFailsClosesNoSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -204,9 +204,9 @@ func TestATDMRepThatFailsClosesNoSite(t *testing.T) {
 	})
 }
 
-// A copy is valid for a day, also in another run. Then it is requested again: the new copy
-// applies, or the old one if the request fails. If the pause between requests is longer than a
-// day, the crawl still makes progress.
+// A copy of tdmrep.json is valid for a day, even in a later run. Then it is requested again. If
+// that fails, the old copy still applies. If the pause between requests is longer than a day, the
+// crawl still makes progress.
 func TestACopyOfTDMRepLivesForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

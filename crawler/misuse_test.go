@@ -15,8 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 )
 
-// An invalid option is an error that names it, also if it is a number that cannot be set from
-// text.
+// The error for an invalid option names it, even if it is a number that has no text form.
 func TestMisuseNamesTheField(t *testing.T) {
 	for name, test := range map[string]struct {
 		change        func(*crawler.Options)
@@ -47,7 +46,7 @@ func TestMisuseNamesTheField(t *testing.T) {
 
 type nilScope struct{ crawler.Scope }
 
-// The largest number of each option is accepted and has its meaning.
+// The largest number of each option is accepted and takes effect.
 func TestTheLargestNumbers(t *testing.T) {
 	for _, s := range new(crawler.Options).Settings() {
 		if s.Field == "Concurrency" || s.Field == "Dialect" {
@@ -74,7 +73,7 @@ func TestTheLargestNumbers(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := 2
-				if strings.HasSuffix(s.Name, "delay") { // it begins with robots.txt
+				if strings.HasSuffix(s.Name, "delay") { // the first request is for robots.txt
 					want = 0
 				}
 				if err := c.Run(t.Context(), nil); err != nil || c.Summary().Fetched != want {
@@ -86,7 +85,7 @@ func TestTheLargestNumbers(t *testing.T) {
 	}
 }
 
-// A nil handler, parse or body is an error.
+// A nil handler, parse function or loop body is an error.
 func TestNilFunctionsAreRefused(t *testing.T) {
 	var bad *crawler.OptionError
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +111,7 @@ func TestNilFunctionsAreRefused(t *testing.T) {
 	})
 }
 
-// A crawl is run once, even if two goroutines call Run at the same time.
+// If two goroutines call Run at the same time, the crawl runs once.
 func TestTwoRunsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -131,7 +130,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	})
 }
 
-// NaN is refused as a limit of a running crawl, too.
+// NaN is not accepted as a limit of a running crawl.
 func TestALimitThatIsNoNumber(t *testing.T) {
 	c := newCrawl(t, nil, nil, "http://a.example/")
 	var bad *crawler.OptionError

@@ -20,8 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// The host at which a chain of redirects from a seed ends is added to the scope, but not the
-// hosts in between.
+// If redirects of a seed pass several hosts, only the host at their end is added to the scope.
 func TestPassedHostsStayOutOfScope(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -30,7 +29,7 @@ func TestPassedHostsStayOutOfScope(t *testing.T) {
 		w.Site("http://b.example").Redirect("/", "http://c.example/").Page("/page", "x").Page("/other", "x")
 		w.Site("http://c.example").Page("/", `<a href="http://b.example/page">b</a><a href="/1">1</a>`).
 			Page("/1", `<a href="http://b.example/other">b</a><a href="/2">2</a>`).Page("/2", "x")
-		for _, limit := range []int{1, 0} { // the second run knows the host from the first
+		for _, limit := range []int{1, 0} { // the second run knows the host from the first run
 			pages, _ := crawl(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, limit }, "http://a.example/")
 			if limit == 0 {
 				wantPages(t, pages, "http://c.example/1", "http://c.example/2")
@@ -40,14 +39,14 @@ func TestPassedHostsStayOutOfScope(t *testing.T) {
 	})
 }
 
-// URLs that a narrower setting puts aside come back with a wider one: nothing is lost. Changed
-// settings are reported and recorded.
+// A run with a narrower setting removes URLs from the queue, and a later run with a wider setting
+// queues them again. So no URL is lost. Changed settings are reported and recorded.
 func TestURLsPutAsideComeBack(t *testing.T) {
 	const shelf, hub = 40, "http://a.example/"
 	for _, narrow := range []struct {
 		setting, is string
 		change      func(*crawler.Options)
-		kept        int // pages of the shelf that are still requested
+		kept        int // number of pages of the shelf that are still requested
 	}{
 		{"exclude", `/book/\d\d$`, func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/book/\d\d$`) }, 10},
 		{"include", `/book/\d$`, func(o *crawler.Options) { o.Include = regexp.MustCompile(`/book/\d$`) }, 10},
@@ -138,8 +137,8 @@ func TestValuesOfChangedFieldsAreNotLogged(t *testing.T) {
 	})
 }
 
-// After runs that were narrowed, widened or stopped in any order, a last run over the whole
-// scope leaves nothing out.
+// Runs are narrowed, widened or stopped in random order. Then a last run with the whole scope
+// fetches all pages.
 func TestNarrowAndWideRunsAtRandom(t *testing.T) {
 	for seed := range uint64(2) {
 		dir := t.TempDir()

@@ -13,7 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A crawl needs a seed, from its options or from Add, unless it goes on, or waits for seeds.
+// A crawl needs a seed from its options or from Add. It needs none if it continues an earlier run,
+// or if Limits.Open is set.
 func TestACrawlWithoutSeeds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,13 +70,12 @@ func TestACrawlWithoutSeeds(t *testing.T) {
 	})
 }
 
-// A run that goes on without seeds follows the links that the seeds of earlier runs have in their
-// scope.
+// A run without seeds follows links in the scope of the seeds of earlier runs.
 func TestARunWithoutSeedsKeepsItsScope(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		scope crawler.Scope
-		pages int // of the second run
+		pages int // number of pages of the second run
 	}{
 		"host": {crawler.SameHost(), 3}, "domain": {crawler.SameDomain(), 3}, "prefix": {crawler.SamePrefix(), 2}, "list": {crawler.SeedsOnly(), 1},
 	} {

@@ -29,31 +29,31 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// An end is the action of a server after an answer.
+// An end says what a server does after an answer.
 type end uint8
 
 const (
-	goesOn end = iota // it waits for the next request
+	goesOn end = iota // waits for the next request
 	closes
-	resets // the connection breaks
+	resets // breaks the connection
 	stays  // keeps the connection open, and sends nothing more
 )
 
-// A fault is an unusual way to send a body, or no body.
+// A fault is an unusual way to send a body, or an answer without a body.
 type fault struct {
 	name string
 	send func(status string, fields string, body []byte) (answer string, end end)
 
-	page  string // what is kept of a page with 200
-	rules string // the effect of a robots.txt with 200
-	large bool   // the body is longer than the limit
-	none  bool   // it is no answer, with any status
+	page  string // how much of a page with status 200 is kept
+	rules string // the effect of a robots.txt with status 200
+	large bool   // the body is longer than Options.MaxSize
+	none  bool   // the answer is invalid, with any status
 
-	chromium string // what Chromium shows of a page with 200, if that differs
+	chromium string // what Chromium shows of a page with status 200, if it differs from page
 	why      string // reason for the difference
 }
 
-// What is kept of a page: all of its text, some of it, or nothing. "3 tries" means that it was
+// How much of a page is kept: all of its text, some of it, or nothing. "3 tries" means that it was
 // requested three times.
 const (
 	wholeText  = "whole"
@@ -64,7 +64,7 @@ const (
 	noneAgain  = "none, 3 tries"
 )
 
-// The effects of a robots.txt: it is obeyed, the site is open as without one, or it is closed.
+// The effects of a robots.txt: it is obeyed, all pages are allowed, or all pages are forbidden.
 const (
 	obeyed = "obeyed"
 	inPart = "as far as they came"
@@ -72,7 +72,7 @@ const (
 	closed = "closed"
 )
 
-// Reasons why Chromium shows something else.
+// Reasons why Chromium shows another result.
 const (
 	whyBound  = "at most three codings are undone"
 	whyBrotli = "Chromium reads br over HTTPS alone, as it asks for it"
@@ -137,7 +137,7 @@ func plainly(status, fields string, body []byte) (string, end) {
 	return head(status, fields+"Content-Length: "+strconv.Itoa(len(body))+"\r\n") + string(body), goesOn
 }
 
-// inChunks sends a body in a number of chunks, and then last.
+// inChunks returns a function that sends a body in a number of chunks, and then the text last.
 func inChunks(parts int, last string, then end) func(string, string, []byte) (string, end) {
 	return func(status, fields string, body []byte) (string, end) {
 		body = body[:len(body)/parts]
@@ -152,7 +152,8 @@ func short(then end) func(string, string, []byte) (string, end) {
 	}
 }
 
-// coded sends a body with codings applied, and names the coding.
+// coded returns a function that sends a body with codings applied. The header names the coding
+// name.
 func coded(name string, codings ...func([]byte) []byte) func(string, string, []byte) (string, end) {
 	return func(status, fields string, body []byte) (string, end) {
 		for _, f := range codings {
@@ -201,12 +202,12 @@ func inTwo(f func([]byte) []byte) func([]byte) []byte {
 // A question is one document of a server that gets an unusual answer.
 type question struct {
 	name    string
-	at      string // the document
+	at      string // target of the document
 	status  string
-	leads   string // the value of Location
+	leads   string // value of the Location field
 	rules   string // the robots.txt, if at is another document
 	content func(host string, padding string) string
-	pad     int // bytes beyond the limit
+	pad     int // number of bytes beyond Options.MaxSize
 	ask     []string
 }
 
@@ -244,7 +245,7 @@ func miningText(_, padding string) string {
 	return `[{"location": "/first", "tdm-reservation": 1}, {"location": "/other", "tdm-reservation": 0, "x": "` + strings.ReplaceAll(padding, "\n", " ") + `"}, {"location": "/last", "tdm-reservation": 1}]`
 }
 
-const maxOdd = 64 << 10 // Options.MaxSize
+const maxOdd = 64 << 10 // value of Options.MaxSize
 
 var oddStatuses = []string{
 	"200 OK", "203 Changed", "301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent",
@@ -272,15 +273,15 @@ func questions() (all []question) {
 	return all
 }
 
-// A cell is one question to one server.
+// A cell is a cell of the table: one question with one fault, on a server of its own.
 type cell struct {
 	question
 	fault
 	host string
 
-	mu    sync.Mutex // guards the fields below: used by its connections and a handler
+	mu    sync.Mutex // guards the fields below, which its connections and a handler use
 	asked map[string]int
-	text  string // of the page, as a handler got it
+	text  string // text of the page that a handler got
 	found bool   // a handler got the page
 	code  int
 }
@@ -296,7 +297,8 @@ func cells() map[string]*cell {
 	return all
 }
 
-// answer returns the answer of the cell's server to a request for target.
+// answer returns the answer of the cell's server to a request for target, and what the server does
+// after it.
 func (c *cell) answer(target string) (string, end) {
 	c.mu.Lock()
 	c.asked[target]++
@@ -329,7 +331,7 @@ func (c *cell) rules0() string {
 	return strings.ReplaceAll(c.question.rules, ": /s", ": http://"+c.host+"/s")
 }
 
-// serveCells answers for all cells over one connection.
+// serveCells answers the requests for all cells that come over one connection.
 func serveCells(conn net.Conn, all map[string]*cell) {
 	defer conn.Close()
 	in := bufio.NewReader(conn)
@@ -345,7 +347,7 @@ func serveCells(conn net.Conn, all map[string]*cell) {
 		}
 		answer, then := c.answer(r.URL.Path)
 		tcp, slow := conn.(*net.TCPConn)
-		if slow && len(answer) > 100 { // a browser shows nothing of an answer that breaks at once
+		if slow && len(answer) > 100 { // if an answer breaks at once, a browser shows nothing
 			if _, err := io.WriteString(conn, answer[:len(answer)-100]); err != nil {
 				return
 			}
@@ -361,7 +363,7 @@ func serveCells(conn net.Conn, all map[string]*cell) {
 			io.Copy(io.Discard, conn)
 			return
 		case then == resets && slow:
-			time.Sleep(200 * time.Millisecond) // the client reads first what was sent
+			time.Sleep(200 * time.Millisecond) // so that the client reads the sent part first
 			tcp.SetLinger(0)
 			return
 		case then == closes, then == resets:
@@ -434,7 +436,7 @@ func textOf(body string) string {
 	return noText
 }
 
-// want returns the result in the table: for redirects and errors it depends only on the
+// want returns the expected result of the cell. For redirects and errors it depends only on the
 // status, otherwise on the fault.
 func (c *cell) want() string {
 	document, status, _ := strings.Cut(c.question.name, " ")
@@ -465,7 +467,7 @@ func (c *cell) want() string {
 	case document == "sitemap":
 		return iff(status == "503", "none, 6 tries", noneAgain)
 
-	case class == '2': // a license, or tdmrep.json
+	case class == '2': // the document is a license or tdmrep.json
 		return iff(c.fault.rules == obeyed, obeyed, open)
 	case class == '3':
 		return iff(answered, obeyed, open)
@@ -480,11 +482,11 @@ func iff(condition bool, yes, no string) string {
 	return no
 }
 
-// A cellNetwork is a network of pipes to the cells.
+// A cellNetwork is a fetch.Network whose connections lead to the servers of the cells.
 type cellNetwork struct {
 	cells map[string]*cell
 	wait  sync.WaitGroup
-	mu    sync.Mutex // guards addrs: visits look up names concurrently
+	mu    sync.Mutex // guards addrs, because visits look up names concurrently
 	addrs map[string]netip.Addr
 }
 
@@ -504,7 +506,7 @@ func (n *cellNetwork) DialContext(context.Context, string, string) (net.Conn, er
 	return client, nil
 }
 
-// crawlCells crawls all cells into dir.
+// crawlCells crawls all cells into dir, and returns them by name.
 func crawlCells(t *testing.T, dir string) map[string]*cell {
 	all := cells()
 	n := &cellNetwork{cells: all, addrs: map[string]netip.Addr{}}
@@ -541,9 +543,9 @@ func crawlCells(t *testing.T, dir string) map[string]*cell {
 	return all
 }
 
-// Each status with each kind of body has one result: the meaning of the status does not depend
-// on the body, and of a body all that arrived is kept. If PERMESSO_ODD names a directory that
-// does not exist, the crawl is kept there, for other readers.
+// Each status has the same meaning with each kind of body, and of a body everything that arrived is
+// kept. If PERMESSO_ODD names a directory that does not exist, the crawl is kept there, for use by
+// other programs.
 func TestOddAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := cmp.Or(os.Getenv("PERMESSO_ODD"), t.TempDir())

@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// A chromium is a headless browser that is controlled by its DevTools protocol over pipes.
+// A chromium is a headless browser. The test controls it with the DevTools protocol over pipes.
 type chromium struct {
 	cmd *exec.Cmd
 	to  *os.File
 
-	mu      sync.Mutex // guards the fields below, and writes: pages are loaded concurrently
+	// Guards the fields below, and writing to the browser, because pages are loaded concurrently.
+	mu      sync.Mutex
 	id      int
 	answers map[int]chan answerOfChromium
 	loaded  map[string]chan bool // by session
@@ -36,7 +37,7 @@ type answerOfChromium struct {
 	Error     *struct{ Message string }
 }
 
-// startChromium starts a browser for which all names resolve to an address of this machine.
+// startChromium starts a browser that connects to address for all host names.
 func startChromium(t *testing.T, program, address string) *chromium {
 	ours, theirs, err := os.Pipe()
 	theirIn, ourOut, err2 := os.Pipe()
@@ -99,9 +100,10 @@ func (c *chromium) read(from *os.File) {
 	}
 }
 
-// The time to wait for a command of the browser, at first and at most: loading an endless page
-// has no answer, and on a busy machine a browser is slow. There a page is loaded several times:
-// if the browser reads the part before a fault together with the fault, it shows nothing.
+// The time to wait for a command of the browser, at first and at most. An endless page never
+// finishes loading, and on a busy machine a browser is slow. So a page is loaded several times,
+// with longer waits: a browser that reads the part before a fault together with the fault shows
+// nothing.
 const (
 	leastPatience = 3 * time.Second
 	mostPatience  = 27 * time.Second
@@ -144,8 +146,8 @@ func (c *chromium) call(patience time.Duration, session, method string, params a
 	}
 }
 
-// show loads a page, and returns the text that it shows. If a page does not finish loading,
-// its text at that time is returned.
+// show loads a page, and returns the text that the browser shows. If the page does not finish
+// loading within patience, it returns the text that is shown then.
 func (c *chromium) show(url string, patience time.Duration) (string, error) {
 	target, err := c.call(patience, "", "Target.createTarget", map[string]any{"url": "about:blank"})
 	if err != nil {
@@ -164,7 +166,7 @@ func (c *chromium) show(url string, patience time.Duration) (string, error) {
 	c.mu.Lock()
 	c.loaded[session] = loaded
 	c.mu.Unlock()
-	c.call(patience, session, "Page.navigate", map[string]any{"url": url}) // failures are shown as pages
+	c.call(patience, session, "Page.navigate", map[string]any{"url": url}) // the browser shows failures as pages
 	select {
 	case <-loaded:
 	case <-time.After(patience / 2):
@@ -178,8 +180,8 @@ func (c *chromium) show(url string, patience time.Duration) (string, error) {
 	return text, nil
 }
 
-// With PERMESSO_CHROMIUM, the path of the browser: what it shows of each page of the table is
-// what a crawl keeps, or the table has the reason.
+// If PERMESSO_CHROMIUM is the path of a browser, it must show of each page what a crawl keeps.
+// Differences need a reason in the table.
 func TestOddAnswersShownByChromium(t *testing.T) {
 	program := os.Getenv("PERMESSO_CHROMIUM")
 	if program == "" {
@@ -190,7 +192,7 @@ func TestOddAnswersShownByChromium(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := cells()
-	go func() { // ends with l, and its connections with the browser
+	go func() { // ends when l is closed; its connections end with the browser
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -233,7 +235,7 @@ func TestOddAnswersShownByChromium(t *testing.T) {
 	t.Logf("%d answers", len(hosts))
 }
 
-// shown returns what Chromium shows of the cell according to the table.
+// shown returns what Chromium should show of the cell according to the table.
 func (c *cell) shown() string {
 	switch {
 	case c.leads != "" && c.none:

@@ -13,10 +13,10 @@ var rewrite = flag.Bool("rewrite", false, "write the table of odd answers into i
 
 const oddDocument = "../docs/reference/odd-answers.md"
 
-// tableFollows is the line of the document before its tables.
+// tableFollows is the line of the document after which its tables begin.
 const tableFollows = "<!-- go test ./crawler -run OddAnswers -rewrite -->\n"
 
-// docs/reference/odd-answers.md has the results that TestOddAnswers checks.
+// The tables in docs/reference/odd-answers.md have the results that TestOddAnswers checks.
 func TestTheDocumentOfOddAnswers(t *testing.T) {
 	text, err := os.ReadFile(oddDocument)
 	if err != nil {
@@ -38,7 +38,7 @@ func TestTheDocumentOfOddAnswers(t *testing.T) {
 	}
 }
 
-// oddTables returns the tables of pages and of other documents.
+// oddTables returns the text of the tables of pages and of other documents.
 func oddTables() string {
 	var b strings.Builder
 	redirects, errors := []string{"301", "302", "303", "307", "308"}, []string{"500", "503"}
@@ -62,8 +62,8 @@ func oddTables() string {
 	return b.String()
 }
 
-// ofAll returns the result of a body with several statuses: it must be the same for all,
-// except for the status itself and the number of tries of a page with an error.
+// ofAll returns the result of a fault for several statuses. It must be the same for all of them,
+// except for the status itself and the number of tries.
 func ofAll(f fault, document string, statuses ...string) string {
 	var all []string
 	for _, q := range questions() {

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// badPages are the answers of one URL that fails in some way each time.
+// badPages are ways in which one URL can fail at each request.
 var badPages = map[string]func(*crawltest.Site, string){
 	"429":   func(s *crawltest.Site, path string) { s.Status(path, 429) },
 	"500":   func(s *crawltest.Site, path string) { s.Status(path, 500) },
@@ -29,7 +29,7 @@ var badPages = map[string]func(*crawltest.Site, string){
 	},
 }
 
-// With any answer of one URL of a site, the other URLs are fetched, and the URL has a fate.
+// After any answer of one URL of a site, the other URLs are fetched, and the URL gets a final result.
 //
 // For site owners: "After such a wait the crawler tries another page first."
 func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
@@ -64,8 +64,8 @@ func TestOneURLDoesNotKeepItsSiteFromBeingCrawled(t *testing.T) {
 	}
 }
 
-// A site that answers nothing but 503 is requested more and more slowly, for any page, and
-// also after any number of new runs.
+// A site that answers every request with 503 gets requests at longer and longer intervals. This
+// holds for all its pages together, and across runs.
 func TestASiteThatAlwaysAsksForRestIsAskedSlower(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestASiteThatAlwaysAsksForRestIsAskedSlower(t *testing.T) {
 	})
 }
 
-// The pages of a site that is given up have not failed: a later run requests them with all
-// their tries.
+// If a site is given up, its pages do not count as failed: a later run requests them with the full
+// number of tries.
 func TestAnOutageUsesUpNoTries(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,10 +120,10 @@ func TestAnOutageUsesUpNoTries(t *testing.T) {
 	})
 }
 
-// A site whose pages all fail gets slower requests, even if it does not require a rest.
+// A site whose pages all fail gets requests at longer intervals, even if it does not ask for a
+// rest.
 //
-// For site owners: "Other failures in a row slow the crawler down to one request a
-// minute."
+// For site owners: "Other failures in a row slow the crawler down to one request a minute."
 func TestFailuresInARowSlowASiteDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -11,15 +11,15 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// OnVisit is called after each visit: with the requests, their times, and the fate of the
-// entry.
+// OnVisit is called after each visit, with the requests of the visit, their times, and the result
+// for the entry.
 func TestVisitsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Latency(2*time.Second).Robots("User-agent: *\nDisallow: /no").Page("/", `<a href="/no">no</a>`)
 		var told []string
 		_, sum := crawl(t, w, func(o *crawler.Options) {
-			o.OnVisit = func(v crawler.Visited) { // called sequentially: there is only one site
+			o.OnVisit = func(v crawler.Visited) { // not called concurrently, because there is only one site
 				line := fmt.Sprintf("%s %s", v.Entry.URL, v.Fate.Code)
 				for _, r := range v.Requests {
 					line += fmt.Sprintf(", %s %d in %s and %s, robots %v, %d bytes, %v", r.URL, r.Status, r.TTFB, r.Took, r.Robots, r.Bytes, r.Err)

@@ -40,7 +40,8 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 		a.Page(page, `<a href="/2">2</a>`+strings.Repeat("x", 1000))
 	}
 	w.Site("http://b.example").Page("/", "b").Page("/i.gif", "GIF")
-	// Two sites of one domain, at two addresses; two at one address.
+	// x.domain.example and y.domain.example are on one domain and have two addresses. The other two
+	// hosts share one address.
 	for _, host := range []string{"x.domain.example", "y.domain.example", "x.one.example", "y.two.example"} {
 		w.Site("http://"+host).Latency(100*time.Millisecond).Page("/", "x")
 	}
@@ -65,16 +66,16 @@ func optionsWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// A seen has the result of a crawl.
+// A seen holds the results of a crawl that rows of the test look at.
 type seen struct {
 	pages   map[string]*crawler.Page
 	sum     crawler.Summary
 	log     []crawltest.Request
 	dir     string
 	took    time.Duration
-	called  []string // by callbacks
+	called  []string // names of the callbacks that were called
 	logged  string
-	reserve time.Duration // the longest lease
+	reserve time.Duration // the longest lease of a clock
 	proxied bool
 	dialed  int
 }
@@ -83,7 +84,7 @@ func (s *seen) has(url string) bool { return s.pages[url] != nil }
 
 func (s *seen) left() string { return fmt.Sprint(s.sum.End, s.sum.Left) }
 
-// gap returns the least time between two requests to two hosts, or to one.
+// gap returns the shortest time between two requests to the given hosts.
 func (s *seen) gap(hosts ...string) time.Duration {
 	least := time.Duration(1<<63 - 1)
 	var last time.Time
@@ -104,13 +105,13 @@ func (s *seen) files(pattern string) int {
 	return len(files)
 }
 
-// holds returns how often a text occurs in a file.
+// holds returns the number of times that text occurs in a file of the crawl.
 func (s *seen) holds(file, text string) int {
 	content, _ := os.ReadFile(filepath.Join(s.dir, file))
 	return bytes.Count(content, []byte(text))
 }
 
-// crawled runs a crawl to its end.
+// crawled runs a crawl with the options o to its end.
 func crawled(t *testing.T, o crawler.Options) {
 	t.Helper()
 	c, err := crawler.New(o)
@@ -122,7 +123,7 @@ func crawled(t *testing.T, o crawler.Options) {
 	}
 }
 
-// leases is a Shared that records the longest lease.
+// leases is a Shared that records the longest lease of a clock.
 type leases struct{ longest atomic.Int64 }
 
 func (l *leases) Reserve(_ string, now, until time.Time) (frontier.Taken, bool) {
@@ -136,7 +137,7 @@ func (l *leases) Renew(string, time.Time) {}
 
 func (l *leases) Release(string, time.Time) {}
 
-// dials counts the connections of a web.
+// A dials is a web that counts the connections to it.
 type dials struct {
 	*crawltest.Web
 	n atomic.Int32
@@ -147,7 +148,7 @@ func (d *dials) DialContext(ctx context.Context, network, address string) (net.C
 	return d.Web.DialContext(ctx, network, address)
 }
 
-// look runs a crawl in virtual time.
+// look runs a crawl in virtual time, and returns its results.
 func look(t *testing.T, dir string, change ...func(*crawler.Options, *crawltest.Web, *seen)) (s *seen) {
 	synctest.Test(t, func(t *testing.T) {
 		w := optionsWeb(t)
@@ -188,15 +189,16 @@ func look(t *testing.T, dir string, change ...func(*crawler.Options, *crawltest.
 	return s
 }
 
-// Each option has an effect: without it the result is base, with it want. A new option needs a
-// row.
+// Each option has an effect: without it a crawl has the result base, with it the result want. A new
+// option needs a row.
 func TestEachOptionHasAnEffect(t *testing.T) {
 	type options = crawler.Options
 	set := func(f func(*options)) func(*options, *crawltest.Web, *seen) {
 		return func(o *options, _ *crawltest.Web, _ *seen) { f(o) }
 	}
 	seeds := func(urls ...string) func(*options) { return func(o *options) { o.Seeds = urls } }
-	rows := map[string]bool{"Rescan": true, "Lift": true} // TestRescanBringsRefusedLinksBack, TestOrdersHoldForTheCrawl
+	// Tested by TestRescanBringsRefusedLinksBack and TestOrdersHoldForTheCrawl.
+	rows := map[string]bool{"Rescan": true, "Lift": true}
 	call := func(s *seen, what string) { s.called = append(s.called, what) }
 	for _, row := range []struct {
 		field      string
@@ -249,7 +251,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		{field: "MaxSize", change: set(func(o *options) { o.MaxSize = 500 }), look: func(s *seen) any { return s.pages["http://a.example/1"].Truncated }, base: "", want: "length"},
 		{field: "BodyBudget", both: func(o *options) {
 			o.Seeds = []string{"http://huge.example/", "http://vast.example/"}
-			o.OnError = func(*crawler.Page, error) { time.Sleep(time.Minute) } // the page stays in memory meanwhile
+			o.OnError = func(*crawler.Page, error) { time.Sleep(time.Minute) } // the body of the page stays in memory meanwhile
 		},
 			change: set(func(o *options) { o.BodyBudget = 1 }), look: func(s *seen) any { return s.took > 2*time.Minute }, base: false, want: true},
 		{field: "Timeout", both: func(o *options) {
@@ -257,9 +259,9 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		},
 			change: set(func(o *options) { o.Timeout = 2 * time.Second }), look: func(s *seen) any { return s.took.Round(time.Second) }, base: 31 * time.Second, want: 3 * time.Second},
 		{field: "Timeout", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Timeout = 2 * time.Second }),
-			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 68 * time.Second}, // the lease
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 68 * time.Second}, // the lease becomes shorter with Timeout
 		{field: "Bandwidth", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Bandwidth = 16 << 20 }),
-			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 62500*time.Microsecond}, // one read of each visit
+			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 62500*time.Microsecond}, // the lease becomes longer by one read of each visit
 		{field: "Bandwidth", both: func(o *options) { o.Shared = &leases{} }, change: set(func(o *options) { o.Bandwidth = 10_000 }),
 			look: func(s *seen) any { return s.reserve }, base: 3 * time.Minute, want: 3*time.Minute + 104857600*time.Microsecond},
 		{field: "Dialect", both: seeds("http://closed.example/"), change: set(func(o *options) { o.Dialect = robots.Google }),
@@ -342,7 +344,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 		})
 		rows[row.field] = true
 	}
-	rows["State"] = true // TestNodesThatAreKilled in storage/postgres needs it
+	rows["State"] = true // tested by TestNodesThatAreKilled in storage/postgres
 	for _, f := range optionFields() {
 		if f.IsExported() && !rows[f.Name] {
 			t.Errorf("Options.%s has no row: what does it do?", f.Name)
@@ -352,7 +354,7 @@ func TestEachOptionHasAnEffect(t *testing.T) {
 
 func (s *seen) leftAny() any { return s.left() }
 
-// A negative number is refused if it has no meaning.
+// Negative numbers are refused, except for options that give them a meaning.
 func TestNegativeNumbers(t *testing.T) {
 	none := []string{"Delay", "IPDelay", "Patience", "MaxHostPages"}
 	for _, s := range new(crawler.Options).Settings() {
@@ -375,8 +377,8 @@ func TestNegativeNumbers(t *testing.T) {
 	}
 }
 
-// Of negative numbers only -1 means none: another one is a wrong calculation, and must not
-// turn politeness off.
+// The only negative number that means none is -1. Another one is the result of a wrong calculation,
+// and must not turn off the pauses.
 func TestOnlyMinusOneMeansNone(t *testing.T) {
 	for field, change := range map[string]func(*crawler.Options){
 		"Delay":        func(o *crawler.Options) { o.Delay = -5 * time.Second },
@@ -419,7 +421,7 @@ func TestOnlyMinusOneMeansNone(t *testing.T) {
 	}
 }
 
-// Wire is kept for an archive only.
+// Exchange.Wire is set only if an archive is written.
 func TestTheWireIsKeptForTheArchive(t *testing.T) {
 	for name, test := range map[string]struct {
 		dir    bool
@@ -454,7 +456,7 @@ func TestTheWireIsKeptForTheArchive(t *testing.T) {
 	}
 }
 
-// optionFields returns the fields of Options, those of its groups included.
+// optionFields returns the fields of Options, including those of its groups.
 func optionFields() []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[crawler.Options]()), func(f reflect.StructField) bool { return f.Anonymous })
 }

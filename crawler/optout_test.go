@@ -34,7 +34,7 @@ func TestOptedOutPlacesGetNoRequest(t *testing.T) {
 			Page("/private/x", "").Redirect("/go", "http://out.example/there").Page("/open", "")
 		w.Site("http://out.example").Page("/", "").Page("/there", "").Page("/rules.txt", "User-agent: *\nAllow: /")
 		w.Site("http://www.out.example").Page("/i.gif", "GIF")
-		// Its robots.txt redirects to an excluded place, so its rules are unknown.
+		// The robots.txt of this site redirects to an excluded place, so its rules are unknown.
 		w.Site("http://led.example").Redirect("/robots.txt", "http://out.example/rules.txt").Page("/", "")
 		pages, sum := crawl(t, w, func(o *crawler.Options) {
 			o.Dir, o.Scope, o.Requisites = dir, crawler.Anywhere(), true
@@ -59,8 +59,8 @@ func TestOptedOutPlacesGetNoRequest(t *testing.T) {
 	})
 }
 
-// A queued URL that is put on the list is put aside, and comes back when it is removed from
-// the list; seeds, too.
+// If a queued URL is added to the opt-out list, it is removed from the queue. When it is removed
+// from the list, it is queued again. Seeds are treated in the same way.
 func TestOptedOutURLsArePutAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestOptedOutURLsArePutAside(t *testing.T) {
 	})
 }
 
-// A function that panics ends the crawl before any request.
+// If Options.OptOut panics, the crawl ends before any request.
 func TestAPanicOfTheOptOutEndsTheCrawl(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -11,18 +11,20 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// An Order is a call of a method of Crawler that changes a running crawl, such as Pause or
-// Slow.
+// An Order is a record that a method of Crawler, such as Pause or Slow, has changed a running
+// crawl.
 type Order struct {
-	Time   time.Time `json:"time"`
-	Do     string    `json:"do"`               // pause, resume, slow, exclude, add, limit or lift
-	Of     string    `json:"of,omitempty"`     // the site or host that it is for; empty: all sites
-	What   string    `json:"what,omitempty"`   // for slow the pause, for add the seeds, for limit the old and new limits, for lift the order that is revoked
-	Reason string    `json:"reason,omitempty"` // the reason that the caller gave
+	Time time.Time `json:"time"`
+	Do   string    `json:"do"`           // pause, resume, slow, exclude, add, limit or lift
+	Of   string    `json:"of,omitempty"` // the site or host to which it applies; empty: all sites
+	// What the order changes, depending on Do: the pause for slow, the seeds for add, the old and
+	// new limits for limit, and the revoked order for lift. Empty for the others.
+	What   string `json:"what,omitempty"`
+	Reason string `json:"reason,omitempty"` // the reason that the caller gave
 }
 
-// The values of Order.Do. Orders with slow and exclude also apply to later runs of the crawl,
-// until Options.Lift revokes them. The revocation is recorded as lift.
+// Values of Order.Do. A slow or exclude order also applies to later runs of the crawl, until
+// Options.Lift revokes it. The revocation is recorded as a lift order.
 const (
 	OrderPause   = "pause"
 	OrderResume  = "resume"
@@ -33,7 +35,7 @@ const (
 	orderLift    = "lift"
 )
 
-// String formats an order in a few words.
+// String returns the order in one line, such as "slow example.org 5s: asked by owner".
 func (o Order) String() string {
 	text := o.Do
 	for _, part := range []string{o.Of, o.What} {
@@ -47,22 +49,26 @@ func (o Order) String() string {
 	return text
 }
 
-// keyOrder is the prefix of the keys of orders that apply to later runs. Order.Do and Order.Of
-// follow it.
+// keyOrder is the prefix of the keys under which orders for later runs are stored. After the prefix
+// a key has Order.Do and Order.Of.
 const keyOrder = "order "
 
-// ordered has the orders of a run. Crawler.mu guards all fields except kept.
+// ordered holds the orders of a run. Crawler.mu guards all fields except kept.
 type ordered struct {
-	paused  bool
-	orders  []Order // orders of this run, the oldest first
-	unheard []Order // the orders of this run that were given before the frontier was open
-	kept    []Order // orders of earlier runs that still apply; set by open only
+	paused bool
+	orders []Order // orders of this run, oldest first
+	// Orders of this run that were given before the frontier was open; they are carried out when it
+	// is.
+	pending []Order
+	kept    []Order // orders of earlier runs that still apply; only open sets it
 }
 
-// mostOrders is the most orders of a run that Orders returns. crawl.log has all of them.
+// mostOrders is the maximum number of orders that Orders returns. crawl.log has all orders of a
+// run.
 const mostOrders = 100
 
-// list adds an order to those that Orders returns.
+// list adds an order to the orders that Orders returns. It drops the oldest if there are more than
+// mostOrders.
 func (c *ordered) list(o Order) {
 	c.orders = append(c.orders, o)
 	if n := len(c.orders) - mostOrders; n > 0 {
@@ -70,8 +76,7 @@ func (c *ordered) list(o Order) {
 	}
 }
 
-// readOrders returns the orders of earlier runs that still apply to the crawl in dir, the
-// oldest first.
+// readOrders returns the orders of earlier runs that still apply to the crawl in dir, oldest first.
 func readOrders(dir string, v store.Values) (all []Order, err error) {
 	for name, err := range v.Keys(keyOrder) {
 		if err != nil {
@@ -93,15 +98,15 @@ func readOrders(dir string, v store.Values) (all []Order, err error) {
 	return all, nil
 }
 
-// shown returns s, or its beginning if it is longer than an error should be.
-func shown(s string) string {
+// shorten returns s for use in an error message: at most its first 200 bytes.
+func shorten(s string) string {
 	if len(s) > 200 {
 		return s[:200] + "..."
 	}
 	return s
 }
 
-// obey makes the frontier f carry out an order, of this run or of an earlier one.
+// obey makes the frontier f carry out the order o.
 func obey(f *frontier.Frontier, o Order) error {
 	switch o.Do {
 	case OrderPause, OrderResume:
@@ -118,32 +123,34 @@ func obey(f *frontier.Frontier, o Order) error {
 	return nil
 }
 
-// A told is what a node tells the other nodes of the crawl. They carry it out. Only the node that
-// tells it writes it into its log.
+// A told is a message with which a node tells the other nodes about an order, changed limits or new
+// roots of the scope. The other nodes carry it out. Only the node that sends the message writes it
+// to its log.
 type told struct {
 	Order  *Order            `json:",omitempty"`
-	Limits map[string]string `json:",omitempty"` // the limits that were changed, as texts by their names
-	Roots  []string          `json:",omitempty"` // URLs to be added to the scope
+	Limits map[string]string `json:",omitempty"` // texts of the changed limits, by name
+	Roots  []string          `json:",omitempty"` // URLs to add to the scope
 }
 
-// unlisted counts, by the name of the limit, the changes by this node that are not yet in the list
-// of all orders. Until they are, earlier orders of other nodes do not take them back. Crawler.mu
-// guards it.
+// unlisted counts the changes of limits that this node has sent to the list of orders of all nodes,
+// and that have not come back from the list yet. The key is the name of the limit. While such a
+// change is missing in the list, orders of other nodes about the same limit are older, and are
+// ignored. Crawler.mu guards changes.
 type unlisted struct{ changes map[string]int }
 
-// add counts changes by this node. The caller holds mu.
+// add counts one change by this node for each name. The caller holds mu.
 func (u *unlisted) add(names map[string]string) {
 	for name := range names {
 		u.changes[name]++
 	}
 }
 
-// pauses reports whether o is Pause or Resume.
+// pauses reports whether o is a pause or resume order. o may be nil.
 func (o *Order) pauses() bool { return o != nil && (o.Do == OrderPause || o.Do == OrderResume) }
 
-// whom parses the site or the host name of an order, and returns it in the form that the
-// frontier uses. The error is an *OptionError.
-func whom(of string) (string, error) {
+// parseTarget parses the site or the host name to which an order applies, and returns it in the
+// form that the frontier uses. The error is an *OptionError if of is neither.
+func parseTarget(of string) (string, error) {
 	if of == "" {
 		return "", nil
 	}
@@ -154,9 +161,9 @@ func whom(of string) (string, error) {
 	u, err := frontier.ParseURL(raw)
 	switch {
 	case err != nil:
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shown(of), err), Err: err}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shorten(of), err), Err: err}
 	case u.String() != string(u.Site())+"/":
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shown(of), u.Site())}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shorten(of), u.Site())}
 	case isSite:
 		return string(u.Site()), nil
 	case u.Site().Host() != strings.Trim(u.Site().Authority(), "[]"):
@@ -165,5 +172,5 @@ func whom(of string) (string, error) {
 	return u.Site().Host(), nil
 }
 
-// pausing stands for Pause and Resume in unlisted.changes.
+// pausing is the name of pause and resume orders in unlisted.changes.
 const pausing = "pause"

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The promises of docs/guide/site-owners.md that no other test checks.
+// The tests in this file check the promises of docs/guide/site-owners.md that no other test checks.
 
 // For site owners: "Every request, also the one for robots.txt, names the crawler and
 // how to reach its operator: a URL or an e-mail address."
@@ -180,7 +180,7 @@ func TestASiteGetsOneRequestAtATime(t *testing.T) {
 				book(w, "http://a.example", 30)
 				w.Site("http://a.example").Latency(10 * time.Millisecond)
 				crawl(t, w, set, "http://a.example/0")
-				w.AssertPolite() // it reports two requests at once
+				w.AssertPolite() // fails if there are two requests at once
 				least, most := time.Second, time.Duration(math.MaxInt64)
 				if set != nil {
 					least, most = 200*time.Millisecond, 210*time.Millisecond
@@ -256,8 +256,8 @@ func TestRestsGrowFromSecondsToAnHour(t *testing.T) {
 					seeds = append(seeds, fmt.Sprintf("http://a.example/%d", i))
 				}
 				crawl(t, w, func(o *crawler.Options) { o.Patience = 3 * time.Hour }, seeds...)
-				// Only the pages: a request on a kept connection may fail once without a
-				// reason.
+				// Only requests for pages count, because a request on a reused connection may fail
+				// once without a reason.
 				log := slices.DeleteFunc(w.Log(), func(r crawltest.Request) bool { return r.Target == "/robots.txt" })
 				if name == "reset" {
 					log = log[1:]

@@ -16,9 +16,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Settings of single sites are known to all readers of the crawl, also without the program:
-// the audit, the account, status, report and provenance. If a later run has no such settings,
-// its own apply from its first request to the site on.
+// Everything that reads a crawl knows the settings of single sites: the audit, the account, status,
+// report and provenance. The program is not needed. If a later run has no such settings, the
+// general ones apply from its first request to the site on.
 func TestReadersKnowTheSettingsOfSites(t *testing.T) {
 	const forbidden, slow, small, wide = "http://forbidden.example", "http://slow.example", "http://small.example", "http://wide.example"
 	dir := t.TempDir()

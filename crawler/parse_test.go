@@ -12,8 +12,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// An error or panic of parse ends the loop, and the next run parses the page again: no row is
-// lost.
+// If parse returns an error or panics, the loop ends, and the next run parses the page again. So no
+// row is lost.
 func TestAnErrorOfParseEndsTheLoop(t *testing.T) {
 	bad := errors.New("the disk is full")
 	for name, fail := range map[string]func() error{"error": func() error { return bad }, "panic": func() error { panic(bad) }} {
@@ -64,7 +64,7 @@ func TestAnErrorOfParseEndsTheLoop(t *testing.T) {
 	}
 }
 
-// Options that have no effect without a directory are refused.
+// Options that have no effect without a directory are refused if Dir is empty.
 func TestOptionsThatNeedADirectoryAreRefusedWithoutOne(t *testing.T) {
 	for field, o := range map[string]crawler.Options{"Output": {Keep: crawler.Keep{Output: []crawler.Output{crawler.OutputWARC}}}, "Lift": {Pace: crawler.Pace{Lift: []string{crawler.LiftAll}}}} {
 		o.Identity, o.Seeds = testIdentity, []string{"http://a.example/"}
@@ -75,7 +75,7 @@ func TestOptionsThatNeedADirectoryAreRefusedWithoutOne(t *testing.T) {
 	}
 }
 
-// panicking is a slog.Handler with a bug.
+// panicking is a slog.Handler whose methods panic.
 type panicking struct{}
 
 func (panicking) Enabled(context.Context, slog.Level) bool  { panic("Enabled") }
@@ -83,7 +83,7 @@ func (panicking) Handle(context.Context, slog.Record) error { panic("Handle") }
 func (panicking) WithAttrs([]slog.Attr) slog.Handler        { panic("WithAttrs") }
 func (panicking) WithGroup(string) slog.Handler             { panic("WithGroup") }
 
-// A logger that panics loses its lines, but the crawl continues.
+// If a Logger panics, lines of the log are lost, and the crawl continues.
 func TestALoggerThatPanicsLosesItsLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

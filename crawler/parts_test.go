@@ -25,20 +25,20 @@ import (
 
 var partsIdentity = Identity{Token: "benchbot", Contact: "https://example.org/benchbot"}
 
-// A setting that the last run did not know counts as the default.
+// A setting that the last run did not know is compared with its default.
 func TestASettingThatTheLastRunDidNotKnow(t *testing.T) {
 	o := Options{Pace: Pace{Delay: 3 * time.Second}, Keep: Keep{Rescan: true}}
-	told := fmt.Sprint(asked{}.changes(&o))
+	told := fmt.Sprint(storedRun{}.changes(&o))
 	if told != "[delay: 1s -> 3s]" {
 		t.Error(told)
 	}
-	if all := (asked{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != setting.Wider || all[0].Effect != setting.SortsURLs {
+	if all := (storedRun{Settings: map[string]string{"delay": "3s", "depth": "7"}}).changes(&o); fmt.Sprint(all) != "[depth: 7 -> none]" || all[0].Way != setting.Wider || all[0].Effect != setting.SortsURLs {
 		t.Errorf("%+v", all)
 	}
 }
 
-// The answer of an FTP server is archived as a resource, that of an HTTP server as its
-// messages.
+// An answer of an FTP server is archived as a resource record, an answer of an HTTP server as a
+// response record.
 func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/x")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestWhatIsArchivedOfAnAnswer(t *testing.T) {
 	}
 }
 
-// The line of a request has what is known about the request, and nothing else.
+// The line of a request in crawl.log has everything that is known about the request.
 func TestTheLineOfARequest(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/x")
 	if err != nil {
@@ -98,7 +98,7 @@ func TestTheLineOfARequest(t *testing.T) {
 	at := time.Date(2001, 2, 3, 4, 5, 6, 7000, time.UTC)
 	e := frontier.Entry{URL: u, Hops: "L", Via: "http://a.example/", Tag: "t"}
 	broken := func(s fetch.Stage) *fetch.Error { return &fetch.Error{Stage: s} }
-	var l exchangeLine // reused for all
+	var l exchangeLine // the same line is used for all rows
 	for name, test := range map[string]struct {
 		x     fetch.Exchange
 		page  bool
@@ -158,8 +158,8 @@ func TestTheLineOfARequest(t *testing.T) {
 	}
 }
 
-// The timer of a run has no effect after the time was raised or its limit lifted. When the
-// time is up it ends the run once.
+// When the time of a run is up, the timer ends the run once. If the limit was raised or removed
+// before, the timer has no effect.
 func TestTheClockOfARunStrikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range []struct {
@@ -172,7 +172,7 @@ func TestTheClockOfARunStrikes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var mu sync.Mutex // the last call comes from the timer's goroutine
+			var mu sync.Mutex // needed because the timer's goroutine makes the last call
 			var told []error
 			why := func() []error {
 				mu.Lock()
@@ -204,7 +204,7 @@ func TestTheClockOfARunStrikes(t *testing.T) {
 	})
 }
 
-// Slots are used in turn, and more are made if all are in use.
+// The slot that has been free for longest is used next. If all slots are in use, a new one is made.
 func TestSlotsAreTakenInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := slots{most: 2}
@@ -225,7 +225,7 @@ func TestSlotsAreTakenInTurn(t *testing.T) {
 		}
 		oldest("")
 		a := take("a", 0)
-		d.leave(a)
+		d.release(a)
 		oldest("")
 		b := take("b", 1)
 		oldest("b")
@@ -241,18 +241,18 @@ func TestSlotsAreTakenInTurn(t *testing.T) {
 				t.Errorf("the %d oldest are %q, want %s", n, got, want)
 			}
 		}
-		d.leave(b)
+		d.release(b)
 		oldest("c")
-		d.leave(a)
-		d.leave(third)
+		d.release(a)
+		d.release(third)
 		for i, want := range []int{1, 0, 2, 1, 0, 2} {
-			d.leave(take(frontier.Site(fmt.Sprint(i)), want))
+			d.release(take(frontier.Site(fmt.Sprint(i)), want))
 		}
 		oldest("")
 	})
 }
 
-// A summary line says how a run ended, and names at most three sites.
+// The line of a summary says how the run ended, and names at most three sites.
 func TestASummaryInALine(t *testing.T) {
 	s := Summary{End: EndPatience, Stats: Stats{Counts: Counts{Fetched: 5, Pages: 4, SkippedURLs: map[frontier.Code]int{frontier.RobotsDisallowed: 3}, SkippedLinks: map[frontier.Code]int{frontier.TooDeep: 2}}}, Left: map[frontier.Code]int{frontier.Waiting: 7, frontier.BudgetSpent: 1}}
 	for i, detail := range []string{"", "b down", "c down", "", "e down", "f down"} {
@@ -265,7 +265,7 @@ func TestASummaryInALine(t *testing.T) {
 	}
 }
 
-// A contact must be an address or a page by which site owners can reach the operator.
+// A contact must be an address or a page at which site owners can reach the operator.
 func TestContacts(t *testing.T) {
 	for contact, want := range map[string]struct{ agent, from string }{
 		"https://example.org/~me!":       {"https://example.org/~me!", ""},
@@ -300,7 +300,7 @@ func TestContacts(t *testing.T) {
 	}
 }
 
-// Every function that reads or writes returns the error of a closed file.
+// If the files of a crawl are closed, every function that reads or writes them returns an error.
 func TestErrorsOfClosedFilesAreReturned(t *testing.T) {
 	c, err := New(Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Dir: t.TempDir()})
 	if err != nil {
@@ -343,7 +343,7 @@ func TestErrorsOfClosedFilesAreReturned(t *testing.T) {
 	}
 }
 
-// The time that a run waits for entries that fall due.
+// Limits.patience returns the time for which a run waits for entries that may not be requested yet.
 func TestPatience(t *testing.T) {
 	for given, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, -1: 0, -time.Hour: 0, 1: 1, time.Hour: time.Hour, frontier.Forever: frontier.Forever} {
 		if got := (&Limits{Patience: given}).patience(); got != want {
@@ -352,8 +352,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// If the decision depends on the site only, one decision for a site is the same as one for
-// each of its links.
+// If the decision to queue a link depends only on its site, a decision that is reused has the same
+// result as a decision for each link.
 func TestLinksOfOneSiteAreJudgedAsEachAlone(t *testing.T) {
 	seed, _ := frontier.ParseURL("http://a.example/dir/page")
 	elsewhere := []string{"/x", "http://a.example:81/y", "http://b.a.example/", "https://a.example/z", "http://b.example/", "ftp://a.example/f", "http://c.example/?q"}

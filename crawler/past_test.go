@@ -21,8 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/cdxj"
 )
 
-// An unchanged page is not sent again, but is otherwise a page like any other; a changed page
-// has its ChangeClass.
+// In a second crawl an unchanged page is not transferred again, but the handler gets it like any
+// other page. A changed page has its ChangeClass.
 func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		all := []string{"/list", "/weak", "/dated", "/deaf", "/script", "/text", "/gone", "/moved", "/zipped", "/back", "/plain", "/feed", "/quiet", "/error"}
@@ -31,7 +31,7 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 		shelf.put("/deep", resource{body: filler + "deep", etag: `"1"`})
 		shelf.put("/weak", resource{body: filler + "weak", etag: `W/"1"`})
 		shelf.put("/dated", resource{body: filler + "dated", modified: longAgo})
-		shelf.put("/deaf", resource{body: filler + "deaf", etag: `"1"`, deaf: true})
+		shelf.put("/deaf", resource{body: filler + "deaf", etag: `"1"`, ignoresConditions: true})
 		shelf.put("/script", resource{body: filler + "<script>1</script>"})
 		shelf.put("/text", resource{body: filler + "old text", etag: `"1"`})
 		shelf.put("/gone", resource{body: filler + "gone", etag: `"1"`})
@@ -68,7 +68,7 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 			change           crawler.ChangeClass
 			kept             bool
 		}{
-			{"/", "-", crawler.ChangeSameText, false}, // the link is new, its text is not...
+			{"/", "-", crawler.ChangeSameText, false}, // the page has a new link, but the same text
 			{"/list", "c", crawler.ChangeNotModified, true}, {"/deep", "c", crawler.ChangeNotModified, true},
 			{"/weak", "c", crawler.ChangeNotModified, true}, {"/dated", "c", crawler.ChangeNotModified, true},
 			{"/deaf", "c", crawler.ChangeNotModified, false}, {"/script", "-", crawler.ChangeSameText, false},
@@ -80,7 +80,7 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 		} {
 			p, ok := s.last[row.target]
 			if row.target == "/" {
-				row.change = crawler.ChangeModified // one more x
+				row.change = crawler.ChangeModified // the text has one more x
 			}
 			if got := shelf.requests(row.target); got != row.requests || !ok || p.change != row.change || p.notModified != row.kept {
 				t.Errorf("%s: requests %q, %q, %t, want %q, %q, %t", row.target, got, p.change, p.notModified, row.requests, row.change, row.kept)
@@ -114,8 +114,8 @@ func TestASecondCrawlKnowsTheFirst(t *testing.T) {
 	})
 }
 
-// A body is found over several crawls in which it was not sent, with the header of the last
-// answer.
+// A body is found even if no crawl has received it for several crawls. The page has the header of
+// the last answer.
 func TestABodyIsFoundManyCrawlsBack(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/same"), etag: `"1"`})
@@ -136,8 +136,8 @@ func TestABodyIsFoundManyCrawlsBack(t *testing.T) {
 	})
 }
 
-// The crawl with the body may be in another directory than the later crawls, which are next to
-// each other.
+// The crawl whose archive has the body may be in another place than the later crawls, whose
+// directories are next to each other.
 func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler, etag: `"1"`})
@@ -158,7 +158,7 @@ func TestABodyIsFoundInACrawlElsewhere(t *testing.T) {
 	})
 }
 
-// archiveOf returns the WARC files of a crawl, decompressed.
+// archiveOf returns the WARC files of a crawl, decompressed and joined.
 func archiveOf(t *testing.T, dir string) []byte {
 	t.Helper()
 	files, err := store.ArchiveFiles(dir)
@@ -172,7 +172,7 @@ func archiveOf(t *testing.T, dir string) []byte {
 	return all.Bytes()
 }
 
-// unzipped returns a file decompressed.
+// unzipped returns the decompressed contents of a file.
 func unzipped(t *testing.T, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
@@ -191,8 +191,9 @@ func unzipped(t *testing.T, path string) []byte {
 	return all
 }
 
-// An unusable copy costs a request, but no page is lost: a page whose copy cannot be read, or
-// was cut, is requested without a condition, and so is one for which a 304 names another copy.
+// If the archived answer of a page cannot be used, the page is requested without a condition, and
+// is not lost. This is tested with archived answers that cannot be read or were cut, and with a 304
+// that names another version.
 func TestAnUnusableCopyCostsARequest(t *testing.T) {
 	damaged := func(change func(path string) error) func(t *testing.T, s *series) {
 		return func(t *testing.T, s *series) {
@@ -207,7 +208,7 @@ func TestAnUnusableCopyCostsARequest(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		damage   func(t *testing.T, s *series)
-		requests string // for an unchanged page
+		requests string // requests for an unchanged page
 		unread   bool
 		cut      bool
 		change   crawler.ChangeClass
@@ -219,7 +220,7 @@ func TestAnUnusableCopyCostsARequest(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			// The record of the page is the large one.
+			// The large record is that of the page.
 			raw[len(raw)*2/3] ^= 0x55
 			return os.WriteFile(path, raw, 0o644)
 		}), "c-", true, false, crawler.ChangeNotModified},
@@ -262,8 +263,8 @@ func TestAnUnusableCopyCostsARequest(t *testing.T) {
 	}
 }
 
-// A 304 that names another copy than the stored one makes no page: the page is requested
-// again.
+// If a 304 names another version than the archived one, the page is requested again without a
+// condition.
 func TestA304ForAnotherCopyIsRequestedAgain(t *testing.T) {
 	for is, want := range map[string]string{`"1"`: "c", `"2"`: "c-", `W/"2"`: "c", "": "c"} {
 		bubble(t, func(s *series, shelf *shelf) {
@@ -296,8 +297,8 @@ func TestA304ForAnotherCopyIsRequestedAgain(t *testing.T) {
 	}
 }
 
-// Pages that were requested with HEAD are not remembered. A crawl without an archive has no
-// memory, which is logged once.
+// Pages that were requested with HEAD are not requested with a condition later. If the previous
+// crawl has no archive, no page is, and this is logged once.
 func TestWhatIsNotRemembered(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/head"), etag: `"1"`})
@@ -329,8 +330,7 @@ func TestWhatIsNotRemembered(t *testing.T) {
 	})
 }
 
-// A crawl in memory knows the previous one, too, and the body budget limits the archived
-// bodies.
+// A crawl in memory can use a previous crawl, too. BodyBudget limits the archived bodies in memory.
 func TestACrawlInMemoryKnowsTheOneBefore(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + strings.Repeat("x", 600<<10), etag: `"1"`})
@@ -350,7 +350,7 @@ func TestACrawlInMemoryKnowsTheOneBefore(t *testing.T) {
 	})
 }
 
-// An invalid previous crawl ends the run before it begins.
+// If the previous crawl is not valid, the run ends before its first request.
 func TestInvalidPreviousCrawls(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler})
@@ -374,7 +374,7 @@ func TestInvalidPreviousCrawls(t *testing.T) {
 	})
 }
 
-// Pages count for limits whether they are sent or not modified.
+// A page counts for limits even if the server answers 304.
 func TestWhatIsNotModifiedCountsForLimits(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/1", "/2", "/3"), etag: `"1"`})
@@ -389,11 +389,12 @@ func TestWhatIsNotModifiedCountsForLimits(t *testing.T) {
 	})
 }
 
-// A body that cannot be read any more is archived again when the server sends it unchanged.
+// If an archived body cannot be read any more and the server sends it unchanged, it is archived
+// again.
 func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		noise := strings.Repeat("0123456789abcdef", 4<<10)
-		shelf.put("/", resource{body: noise, etag: `"1"`, deaf: true})
+		shelf.put("/", resource{body: noise, etag: `"1"`, ignoresConditions: true})
 		s.crawl()
 		files, err := store.ArchiveFiles(s.dir(1))
 		if err != nil {
@@ -412,7 +413,7 @@ func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		raw[e.Offset+e.Length-6] ^= 1 // in the checksum of the record
+		raw[e.Offset+e.Length-6] ^= 1 // a byte in the checksum of the record
 		if err := os.WriteFile(files[0], raw, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -426,7 +427,7 @@ func TestABodyThatCannotBeReadIsKeptAgain(t *testing.T) {
 	})
 }
 
-// A rescan reads the links of pages whose bodies only an earlier crawl has.
+// A rescan also reads the links of pages whose bodies are only in the archive of an earlier crawl.
 func TestARescanReadsBodiesOfThePreviousCrawl(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: filler + pages("/list", "/same"), etag: `"1"`})
@@ -447,9 +448,8 @@ func TestARescanReadsBodiesOfThePreviousCrawl(t *testing.T) {
 	})
 }
 
-// A page that was purged from an earlier crawl is a new page for later ones, whose revisit
-// records refer to the purged body. No damage is reported, and the page is requested without a
-// condition.
+// A page that was purged from an earlier crawl is new for later crawls, whose revisit records refer
+// to the purged body. No damage is reported, and the page is requested without a condition.
 func TestPurgedPagesAreRequestedAsNew(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		shelf.put("/", resource{body: pages("/kept", "/gone") + filler, etag: `"r"`})
@@ -482,15 +482,15 @@ func TestPurgedPagesAreRequestedAsNew(t *testing.T) {
 	})
 }
 
-// A page whose Last-Modified is in the future is not requested with that time: servers that
-// compare times would never send it again. Its ETag is used, if it has one.
+// If the Last-Modified of a page is in the future, it is not used in a conditional request, because
+// many servers would answer 304 even after a change. The ETag of the page is still used.
 func TestPagesFromTheFutureAreRequestedWithoutTheirTime(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		const future = "Fri, 01 Jan 2199 00:00:00 GMT"
 		shelf.put("/", resource{body: pages("/future", "/both", "/now", "/odd") + filler, etag: `"r"`})
 		shelf.put("/future", resource{body: "future " + filler, modified: future})
 		shelf.put("/both", resource{body: "both " + filler, modified: future, etag: `"b"`})
-		shelf.put("/odd", resource{body: "odd " + filler, modified: "the day before yesterday"}) // servers compare it as text
+		shelf.put("/odd", resource{body: "odd " + filler, modified: "the day before yesterday"}) // a server that compares such fields does so as text
 		shelf.put("/now", resource{body: "now " + filler, modified: time.Now().UTC().Format(http.TimeFormat)})
 		s.crawl()
 		shelf.forget()

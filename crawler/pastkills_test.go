@@ -18,11 +18,11 @@ import (
 
 const (
 	secondSites = 5
-	secondPages = 30 // of each site
+	secondPages = 30 // number of pages of each site
 )
 
-// killedSecond is a crawl whose previous crawl is the directory first.crawl next to its own,
-// if that exists.
+// killedSecond runs a crawl in dir. If there is a directory first.crawl next to dir, it is the
+// previous crawl.
 func killedSecond(dir, address string) error {
 	o, err := killedOptions(secondSites, dir, address)
 	if err != nil {
@@ -37,8 +37,8 @@ func killedSecond(dir, address string) error {
 // A stillWeb has pages that do not change, and answers 304 to conditional requests.
 type stillWeb struct {
 	mu     sync.Mutex
-	robots map[string]int // requests for robots.txt, by host
-	sent   int            // pages that were sent
+	robots map[string]int // number of requests for robots.txt by host
+	sent   int            // number of pages that were sent with a body
 }
 
 func (w *stillWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func (w *stillWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		http.NotFound(rw, r)
 		return
 	}
-	if n%3 != 0 { // the other pages have no validators
+	if n%3 != 0 { // every third page has no ETag and no Last-Modified
 		rw.Header().Set("ETag", `"1"`)
 	}
 	if r.Header.Get("If-None-Match") != "" {
@@ -66,8 +66,8 @@ func (w *stillWeb) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(rw, `%s <a href="/%d">1</a> <a href="/%d">2</a>`, strings.Repeat(r.Host+r.URL.Path, 20), (2*n+1)%secondPages, (2*n+2)%secondPages)
 }
 
-// since returns the number of pages sent since its last call, and how often robots.txt of each
-// host was ever requested.
+// since returns the number of pages that were sent since its last call, and the number of requests
+// for robots.txt by host since the beginning.
 func (w *stillWeb) since() (sent int, robots map[string]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,9 +75,9 @@ func (w *stillWeb) since() (sent int, robots map[string]int) {
 	return sent, maps.Clone(w.robots)
 }
 
-// A crawl with a previous crawl is killed again and again. In the end it has each page once,
-// with its change; its copies of robots.txt come from the previous crawl; its files agree, and
-// its revisit records refer to existing bodies.
+// A crawl with a previous crawl is killed again and again. At the end it has each page once, with
+// its class of change. It has copied robots.txt from the previous crawl. Its files are consistent,
+// and its revisit records refer to existing bodies.
 func TestKillsOfASecondCrawlLoseNothing(t *testing.T) {
 	w := &stillWeb{robots: map[string]int{}}
 	root := t.TempDir()

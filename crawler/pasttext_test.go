@@ -17,11 +17,12 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// notedThen is a digest that no text has: a page with it has a copied digest.
+// notedThen is a text digest that no text has. So a page with this digest has copied it from the
+// previous crawl.
 var notedThen = "sha256:" + strings.Repeat("0", 64)
 
-// handMade writes the first crawl of a series: an archive of pages, by target, each with
-// notedThen as the digest of its text.
+// handMade writes the first crawl of a series: an archive with the given pages, by target. The text
+// digest of each is notedThen.
 func (s *series) handMade(shelf *shelf, pages map[string]resource) {
 	s.t.Helper()
 	s.n++
@@ -72,8 +73,8 @@ func damageOf(t *testing.T, dir, url string) {
 	}
 }
 
-// If a page has the same bytes as in the previous crawl, and is read in the same way, its text
-// is not read again: its digest is copied, crawl after crawl.
+// If a page has the same bytes and the same Content-Type as in the previous crawl, its text digest
+// is copied and not computed. This works over several crawls.
 func TestTextDigestsOfUnchangedBytesAreCopied(t *testing.T) {
 	bubble(t, func(s *series, shelf *shelf) {
 		all := []string{"/same", "/asked", "/deaf", "/other", "/typed", "/damaged"}
@@ -81,7 +82,7 @@ func TestTextDigestsOfUnchangedBytesAreCopied(t *testing.T) {
 			"/":        {body: filler + pages(all...)},
 			"/same":    {body: filler + "same"},
 			"/asked":   {body: filler + "asked", etag: `"1"`},
-			"/deaf":    {body: filler + "deaf", etag: `"1"`, deaf: true},
+			"/deaf":    {body: filler + "deaf", etag: `"1"`, ignoresConditions: true},
 			"/other":   {body: filler + "other"},
 			"/typed":   {body: filler + "typed \xe9"},
 			"/damaged": {body: filler + "damaged"},
@@ -112,9 +113,8 @@ func TestTextDigestsOfUnchangedBytesAreCopied(t *testing.T) {
 	})
 }
 
-// A body with the same content coding and the same bytes as before is compared without reading
-// the earlier one, which may be damaged. A body that differs only in its coding is the same,
-// too, after reading it.
+// If a body has the same coding and bytes as before, the archived body is not read, and may even be
+// damaged. If only the coding differs, the archived body is read, and the page counts as unchanged.
 func TestACodedBodyIsComparedAsItWasSent(t *testing.T) {
 	zipped := http.Header{"Content-Encoding": {"gzip"}}
 	for name, c := range map[string]struct {

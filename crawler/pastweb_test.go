@@ -20,16 +20,17 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// filler makes a body long enough to be repeated.
+// filler makes a body long enough for a revisit record, which refers to an equal body in place of a
+// copy.
 var filler = "<p>" + strings.Repeat("words that stand still ", 8)
 
 // A resource is one page, which may change between two crawls.
 type resource struct {
 	body, etag, modified string
-	header               http.Header // further fields, also of a 304
-	status               int         // 0: 200
-	deaf                 bool        // it ignores conditions
-	says304              bool        // always
+	header               http.Header // further header fields, which a 304 has, too
+	status               int         // status of the answer; 0 means 200
+	ignoresConditions    bool        // the server ignores conditions and always sends the body
+	says304              bool        // the server always answers 304
 }
 
 // A shelf serves resources, and records the requests.
@@ -51,8 +52,8 @@ func (s *shelf) put(target string, r resource) {
 	s.has[target] = r
 }
 
-// requests returns the requests of the last crawl for a target: "c" for a conditional one, "-"
-// for another.
+// requests returns the kinds of the requests for a target in the last crawl: "c" for a conditional
+// one, "-" for another.
 func (s *shelf) requests(target string) (kinds string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +93,7 @@ func (s *shelf) serve(w http.ResponseWriter, req *http.Request) {
 	maps.Copy(h, r.header)
 	is, since := req.Header.Get("If-None-Match"), req.Header.Get("If-Modified-Since")
 	same := is != "" && is == r.etag || is == "" && since != "" && since == r.modified
-	if r.says304 || same && !r.deaf {
+	if r.says304 || same && !r.ignoresConditions {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -109,12 +110,12 @@ func (s *shelf) serve(w http.ResponseWriter, req *http.Request) {
 	w.Write([]byte(r.body))
 }
 
-// A visitedPage is a page as its handler got it.
+// A visitedPage holds the facts about a page that its handler got.
 type visitedPage struct {
 	change      crawler.ChangeClass
 	notModified bool
 	status      int
-	asked       int // status of its Exchange
+	asked       int // status of its Exchange, such as 304
 	body, title string
 	header      http.Header
 	links       int
@@ -123,8 +124,7 @@ type visitedPage struct {
 	text        string
 }
 
-// A series is a number of crawls of one web, one after the other, in directories next to each
-// other.
+// A series is a sequence of crawls of one web. Their directories are next to each other.
 type series struct {
 	t    *testing.T
 	web  *crawltest.Web
@@ -137,7 +137,7 @@ type series struct {
 
 func (s *series) dir(n int) string { return filepath.Join(s.root, fmt.Sprintf("%d.crawl", n)) }
 
-// crawl runs the next crawl, whose previous crawl is the last one.
+// crawl runs the next crawl of the series. The last crawl is its previous crawl.
 func (s *series) crawl(change ...func(*crawler.Options)) {
 	s.t.Helper()
 	if err := s.run(change...); err != nil {
@@ -195,7 +195,7 @@ func bubble(t *testing.T, test func(s *series, shelf *shelf)) {
 	})
 }
 
-// pages returns links to pages.
+// pages returns the HTML of links to the given targets.
 func pages(targets ...string) string {
 	var b strings.Builder
 	for _, target := range targets {

@@ -17,12 +17,12 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// A logged is a request in the log with the fields from which docs/reference/outputs.md
-// recomputes its pause.
+// A logged is a request in crawl.log. It has the fields from which its pause can be recomputed, as
+// docs/reference/outputs.md describes.
 type logged struct {
 	site             frontier.Site
 	start, end       time.Time
-	since            time.Time // zero: the end of the last answer of the site
+	since            time.Time // start of the pause; zero: the end of the site's last answer
 	asked            time.Duration
 	clock, annotated string
 }
@@ -58,11 +58,11 @@ func loggedOf(t *testing.T, l *crawllog.Line) logged {
 	return r
 }
 
-// pausesKept recomputes every pause from the log of a crawl, and counts the requests by the
-// clock of the pause.
+// pausesKept recomputes every pause from the log of a crawl, and checks that it was kept. It
+// returns the number of requests by the clock of the pause.
 func pausesKept(t *testing.T, dir string) map[string]int {
 	t.Helper()
-	const tick = 2 * time.Microsecond // two rounded values
+	const tick = 2 * time.Microsecond // tolerance, because two rounded times are compared
 	near := func(a, b time.Time) bool { return a.Sub(b).Abs() <= tick }
 	clocks := map[string]int{}
 	ended := map[frontier.Site]time.Time{}
@@ -93,7 +93,7 @@ func pausesKept(t *testing.T, dir string) map[string]int {
 		ended[r.site] = r.end
 		all = append(all, r)
 	}
-	// The start of a pause is a time in the log, except if a kill has removed that line.
+	// The start of a pause is always a time in the log, unless a kill has removed that line.
 	unknown := 0
 	for _, r := range all {
 		known := r.since.IsZero() || r.clock == "machine"
@@ -141,7 +141,7 @@ func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 		site("http://c.example", "16.1.1.4").Robots("User-agent: *\nCrawl-delay: 3\n").Status("/2", 429)
 		site("http://d.example", "16.1.1.5").Func("/2", func(rw http.ResponseWriter, r *http.Request) {
 			if _, err := os.Stat(killed); err != nil {
-				// The state that a kill during the answer leaves.
+				// Copies the state that a kill during the answer would leave.
 				if err := os.CopyFS(killed, os.DirFS(dir)); err != nil {
 					t.Error(err)
 				}
@@ -176,8 +176,8 @@ func TestEveryPauseCanBeRecomputedFromTheLog(t *testing.T) {
 	})
 }
 
-// sharedClocks are the clocks of a machine on which another process has just sent requests to
-// everything.
+// sharedClocks are the clocks of a machine on which another process has just sent requests to every
+// site.
 type sharedClocks struct{ until time.Time }
 
 func (s *sharedClocks) Reserve(key string, now, until time.Time) (frontier.Taken, bool) {

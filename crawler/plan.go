@@ -12,39 +12,40 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A Plan is what robots.txt says about the seeds of a crawl, before the crawl begins.
+// A Plan lists the seeds of a crawl that robots.txt allows and forbids, before the crawl begins.
 type Plan struct {
-	Seeds int        // number of seeds, each URL once
-	Sites []SitePlan // the sites of the seeds, in the order of the seeds
+	Seeds int        // number of seeds; duplicates count once
+	Sites []SitePlan // the sites of the seeds, in the order in which the seeds name them
 }
 
-// A SitePlan is what the robots.txt of a site says about the seeds on that site.
+// A SitePlan holds the robots.txt of one site, and its verdicts on the seeds on that site.
 type SitePlan struct {
 	Site  frontier.Site
 	Seeds []SeedPlan
 
-	// Rules is the robots.txt of the site, or the error that the request for it ended with. If
-	// robots.txt was not requested, Rules is nil and Problem says why.
+	// Rules is the robots.txt of the site, or the error of the request for it. If robots.txt was
+	// not requested, Rules is nil and Problem gives the reason.
 	Rules   *robots.Snapshot
 	Problem string
 
-	// Delay is the least pause between two requests to the site, and DelayBy the rule that
+	// Delay is the minimum pause between two requests to the site. DelayBy is the rule that
 	// requires it, such as the Crawl-delay of its robots.txt. A site that answers slowly gets
 	// longer pauses.
 	Delay   time.Duration
 	DelayBy frontier.Clock
 }
 
-// A SeedPlan is the verdict of robots.txt on a seed. The verdict is robots.Defer if the
-// robots.txt is not known. It is also robots.Defer if the seed is opted out, and so never
-// requested; OptOut then says why.
+// A SeedPlan is the verdict of robots.txt on one seed. The verdict is robots.Defer if the
+// robots.txt is not known, or if the seed is opted out. A seed that is opted out is never
+// requested; OptOut then gives the reason.
 type SeedPlan struct {
 	URL     frontier.URL
 	Verdict robots.Verdict
-	OptOut  string // why Options.OptOut excludes the seed; empty: the seed may be requested
+	// The reason why Options.OptOut excludes the seed; empty if it may be requested.
+	OptOut string
 }
 
-// Allowed returns how many seeds robots.txt allows.
+// Allowed returns the number of seeds that robots.txt allows.
 func (s *SitePlan) Allowed() (n int) {
 	for _, seed := range s.Seeds {
 		if seed.Verdict.Access == robots.Allow {
@@ -54,15 +55,15 @@ func (s *SitePlan) Allowed() (n int) {
 	return n
 }
 
-// PlanOf requests the robots.txt of the sites of the seeds, and nothing else, as a crawl with
-// these options would: under the same Identity, with the same Wire options and the same pauses.
-// It writes nothing, and ignores Options.Dir. If a site fails, the plan says so. The error is
-// an *OptionError, or the error of the context.
+// PlanOf requests the robots.txt of each seed's site, and no other URLs. The requests are like
+// those of a crawl with these options: same Identity, same Wire options, same pauses. PlanOf writes
+// nothing and ignores Options.Dir. Failures of a site are in its SitePlan. The error is an
+// *OptionError, or the error of the context.
 func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	if ctx == nil {
 		return nil, errNoContext
 	}
-	opts.Revisit = nil // with a Revisit the frontier would never end
+	opts.Revisit = nil // with a Revisit policy the frontier would never end
 	seeds, err := opts.prepare()
 	if err != nil {
 		return nil, err
@@ -87,8 +88,8 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range p.at {
-		seed := p.plan.Sites[i].asked()
+	for _, i := range p.siteIndex {
+		seed := p.plan.Sites[i].firstSeed()
 		if seed == nil {
 			continue
 		}
@@ -96,20 +97,23 @@ func PlanOf(ctx context.Context, opts Options) (*Plan, error) {
 			return nil, err
 		}
 	}
-	err = p.askAll(ctx, front)
+	err = p.requestAll(ctx, front)
 	return p.plan, err
 }
 
-// A planner requests robots.txt of sites.
+// A planner requests the robots.txt of sites and fills in a Plan.
 type planner struct {
-	job  *job
-	at   map[frontier.Site]int // index of a site in plan.Sites
-	plan *Plan                 // each SitePlan in it is written only by visits to its site, and only one visit to a site runs at a time
+	job       *job
+	siteIndex map[frontier.Site]int // index of each site in plan.Sites
+	// Visits of a site write its SitePlan; no lock is needed, because only one visit of a site runs
+	// at a time.
+	plan *Plan
 }
 
-// asked returns the first seed of the site that is not opted out: the one for which robots.txt
-// is requested. It returns nil if all are opted out; then the site gets no request.
-func (s *SitePlan) asked() *SeedPlan {
+// firstSeed returns the first seed of the site that is not opted out. The request for robots.txt is
+// made for this seed. If all seeds are opted out, firstSeed returns nil, and the site gets no
+// request.
+func (s *SitePlan) firstSeed() *SeedPlan {
 	for i := range s.Seeds {
 		if s.Seeds[i].OptOut == "" {
 			return &s.Seeds[i]
@@ -119,17 +123,17 @@ func (s *SitePlan) asked() *SeedPlan {
 }
 
 func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
-	p := &planner{job: job, at: map[frontier.Site]int{}, plan: &Plan{}}
+	p := &planner{job: job, siteIndex: map[frontier.Site]int{}, plan: &Plan{}}
 	seen := map[string]bool{}
 	for _, e := range seeds {
 		if seen[e.URL.Key()] {
 			continue
 		}
 		seen[e.URL.Key()] = true
-		i, known := p.at[e.URL.Site()]
+		i, known := p.siteIndex[e.URL.Site()]
 		if !known {
 			i = len(p.plan.Sites)
-			p.at[e.URL.Site()] = i
+			p.siteIndex[e.URL.Site()] = i
 			p.plan.Sites = append(p.plan.Sites, SitePlan{Site: e.URL.Site(), Problem: "it is not to be asked within the patience"})
 		}
 		why, err := job.sites.optedOut(e.URL)
@@ -141,31 +145,32 @@ func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
 		p.plan.Seeds++
 	}
 	for i := range p.plan.Sites {
-		if site := &p.plan.Sites[i]; site.asked() == nil {
+		if site := &p.plan.Sites[i]; site.firstSeed() == nil {
 			site.Problem = "it is left alone: " + site.Seeds[0].OptOut
 		}
 	}
 	return p, nil
 }
 
-// askAll requests the robots.txt of all sites. It returns when each site has answered, or may
-// not be requested within Options.Patience.
-func (p *planner) askAll(ctx context.Context, front *frontier.Frontier) error {
+// requestAll requests the robots.txt of all sites. It returns when each site has answered, or
+// cannot be requested within Options.Patience.
+func (p *planner) requestAll(ctx context.Context, front *frontier.Frontier) error {
 	errs := make([]error, min(p.job.opts.Concurrency, len(p.plan.Sites)))
 	var workers sync.WaitGroup
 	for i := range errs {
-		// A worker that requests robots.txt. It ends when the frontier hands out no more turns.
+		// A worker that requests robots.txt. It ends when the frontier hands out no more turns,
+		// which are rights to make one request.
 		workers.Go(func() {
 			defer front.Stop()
 			errs[i] = errGoexit
-			errs[i] = p.ask(ctx, front)
+			errs[i] = p.work(ctx, front)
 		})
 	}
 	workers.Wait()
 	return distinct(errs...)
 }
 
-func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
+func (p *planner) work(ctx context.Context, front *frontier.Frontier) error {
 	for {
 		turn, err := front.Next(ctx)
 		switch {
@@ -175,12 +180,12 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 			return err
 		}
 		res, err := p.job.request(ctx, turn, fetch.Validators{})
-		site := &p.plan.Sites[p.at[turn.Site()]]
+		site := &p.plan.Sites[p.siteIndex[turn.Site()]]
 		o := res.Outcome
 		switch {
 		case err != nil:
 		case res.Snapshot != nil:
-			p.take(site, res.Snapshot)
+			p.judgeSeeds(site, res.Snapshot)
 			o.Again = false
 		case !o.Again || o.Gone:
 			site.Problem = o.Fate.Detail
@@ -190,8 +195,8 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 			o.Again = false
 		}
 		if !o.Again {
-			// With this outcome, the frontier hands out neither the page nor, after an error,
-			// robots.txt again.
+			// This outcome removes the seed from the frontier. So neither the page is requested,
+			// nor robots.txt again after an error.
 			o = frontier.Outcome{Request: o.Request, RetryAfter: o.RetryAfter, Fate: frontier.Fate{Code: frontier.ScopeNarrowed, Time: time.Now()}}
 		}
 		res.Release()
@@ -204,8 +209,8 @@ func (p *planner) ask(ctx context.Context, front *frontier.Frontier) error {
 	}
 }
 
-// take writes the result of requesting robots.txt, s, into the plan of a site.
-func (p *planner) take(site *SitePlan, s *robots.Snapshot) {
+// judgeSeeds fills in the plan of a site from s, the robots.txt of the site.
+func (p *planner) judgeSeeds(site *SitePlan, s *robots.Snapshot) {
 	o, own := &p.job.opts, p.job.sites.of(site.Site)
 	policy := o.policy()
 	policy.AllowForbidden = policy.AllowForbidden || own.AllowForbidden

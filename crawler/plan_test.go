@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A plan requests only robots.txt, once, for any answer.
+// A plan requests only robots.txt, once for each site, after any answer.
 func TestAPlanRequestsOnlyRobotsTxt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -58,7 +58,7 @@ func TestAPlanRequestsOnlyRobotsTxt(t *testing.T) {
 	})
 }
 
-// Many sites are requested no faster than the crawl would request them.
+// A plan for many sites sends requests no faster than Options.Rate.
 func TestAPlanKeepsToTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -77,7 +77,8 @@ func TestAPlanKeepsToTheRate(t *testing.T) {
 	})
 }
 
-// Opted-out seeds of a site are not judged; the other seeds of the site are, in any order.
+// A plan gives no verdict on seeds that are opted out. It gives one on the other seeds of the site,
+// in any order of the seeds.
 func TestAPlanJudgesEachSeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

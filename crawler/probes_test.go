@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Cases in which other crawlers fail, with the answers that a site owner would expect.
+// The tests below are about cases in which other crawlers fail.
 
 func TestRedirectIntoADisallowIsNotFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestRedirectToAnotherHostAsksItsRobotsFirst(t *testing.T) {
 	})
 }
 
-// robotsUnreachable checks that if a site's robots.txt fails it is requested at 0, 1 and 3
-// minutes, that nothing else is, and that the site is then given up.
+// robotsUnreachable crawls a site whose robots.txt fails. It checks that robots.txt is requested at
+// 0, 1 and 3 minutes, that nothing else is requested, and that the site is then given up.
 func robotsUnreachable(t *testing.T, w *crawltest.Web) {
 	t.Helper()
 	begin := time.Now()
@@ -168,7 +168,7 @@ func TestTwoHostsRedirectToOneFile(t *testing.T) {
 			s.Page("/", `<a href="/no">no</a><a href="/yes">yes</a>`)
 		}
 		rules := w.Site("http://rules.example").Robots("User-agent: *\nDisallow: /no").Latency(2 * time.Second)
-		// The shared host is crawled, too, so that several sites wait for it.
+		// Pages of the shared host are linked, too, so that several sites wait for its clock.
 		var links strings.Builder
 		for i := range 30 {
 			fmt.Fprintf(&links, `<a href="/%d">x</a>`, i)
@@ -263,7 +263,7 @@ func TestCrawlDelayIsKeptFromTheEndOfTheAnswer(t *testing.T) {
 // For site owners: "Request-rate and Visit-time are obeyed, too."
 func TestVisitTimeAndRequestRateAreObeyed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// A bubble's time begins at midnight UTC.
+		// Virtual time begins at midnight UTC.
 		w := crawltest.New(t)
 		w.Site("http://a.example").
 			Robots("User-agent: *\nVisit-time: 0300-0301\nRequest-rate: 1/20s").
@@ -296,7 +296,7 @@ func TestASlowHostGetsOneRequestAtATime(t *testing.T) {
 			t.Errorf("%d pages, want 40", len(pages))
 		}
 		w.AssertPolite()
-		// Twice the time to first byte is longer than the delay of the crawl.
+		// The pause is twice the time to first byte, which is longer than Options.Delay.
 		w.AssertDelay("", 6*time.Second)
 	})
 }

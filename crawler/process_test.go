@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// processesOf returns the processes that a crawl has recorded, with their builds.
+// processesOf returns the processes that a crawl has recorded, and their builds of the program.
 func processesOf(t *testing.T, dir string) (all []processes.Process, builds []processes.Build) {
 	t.Helper()
 	r, err := store.OpenReader(dir)
@@ -31,8 +31,8 @@ func processesOf(t *testing.T, dir string) (all []processes.Process, builds []pr
 	return h.Processes, builds
 }
 
-// Each run records its start, its end, its clock and the build of the program, also if the
-// next run is on another machine.
+// Each run records its start, its end, its clock and the build of the program. This also holds if
+// the next run is on another machine.
 func TestEachRunRecordsItsProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -69,7 +69,7 @@ func TestEachRunRecordsItsProcess(t *testing.T) {
 	})
 }
 
-// A run that fails has a recorded start and no end.
+// If a run fails, only its start is recorded, and not its end.
 func TestARunThatFailsHasNoEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

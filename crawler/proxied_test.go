@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/storage/machine"
 )
 
-// throughProxy sends each request to a proxy at addr, to a separate port for each port of the
-// sites: the sites of a web listen only at their own ports.
+// throughProxy sends all requests through a proxy at addr. For each port of a site the proxy has a
+// port of its own, because the sites of a web listen only at their own ports.
 func throughProxy(w *crawltest.Web, o *crawler.Options, addr string) {
 	w.Site("http://proxy.test").Addr(addr)
 	w.Site("http://proxy.test:8080").Addr(addr)
@@ -24,8 +24,8 @@ func throughProxy(w *crawltest.Web, o *crawler.Options, addr string) {
 	}
 }
 
-// A proxy hides the addresses of sites. The services of a host, and the crawls of a machine,
-// still share clocks, and the audit checks that.
+// A proxy hides the addresses of sites. Nevertheless the sites of one host share a clock, also
+// between crawls on one machine, and the audit checks this.
 func TestBehindAProxyAHostHasOneClock(t *testing.T) {
 	for _, at := range []string{"127.0.0.1", "10.1.2.3", "16.5.5.5"} {
 		for _, private := range []bool{false, true} {

@@ -113,7 +113,7 @@ func TestAPurgeRemovesTheCapturesOfPlaces(t *testing.T) {
 	})
 }
 
-// withAccount opens the account of a crawl that is not running.
+// withAccount opens the account of a crawl that is not running, and calls f with it.
 func withAccount(t *testing.T, dir string, f func(*account.Account)) {
 	t.Helper()
 	r, err := store.OpenReader(dir)
@@ -128,7 +128,7 @@ func withAccount(t *testing.T, dir string, f func(*account.Account)) {
 	f(a)
 }
 
-// An interrupted purge is finished with its recorded places.
+// A purge that was interrupted is completed with the places that it has recorded.
 func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -137,8 +137,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 		w.Site("http://a.example").Page("/", "a")
 		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://out.example/", "http://a.example/")
 		now := time.Now().UTC().Truncate(time.Second)
-		// The file as it is written before anything is removed: no record needs to be filled in
-		// yet.
+		// This is the file as a purge writes it before it removes anything.
 		text := `{"time":"` + now.Format(time.RFC3339) + `"}` + "\n" + `{"place":"out.example"}` + "\n" + `{"end":true}` + "\n"
 		if err := os.WriteFile(filepath.Join(dir, "purge.jsonl"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -168,8 +167,7 @@ func TestAPurgeIsFinishedByItsOwnPlaces(t *testing.T) {
 	})
 }
 
-// A nil context is an error, and nothing is purged. A context that has ended is an error,
-// too.
+// A purge fails and removes nothing if its context is nil or has ended.
 func TestAPurgeNeedsAContext(t *testing.T) {
 	purge := &purge.Purge{Dir: t.TempDir(), Places: new(places.List)}
 	ended, cancel := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// logOf returns the lines of crawl.log about pages, by target.
+// logOf returns the lines of crawl.log for pages, by target.
 func logOf(t *testing.T, dir string) map[string]*crawllog.Line {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, store.LogFile))
@@ -100,9 +100,10 @@ func TestPagesThatRobotsTxtRefusesForThePurposeAreNotRequested(t *testing.T) {
 // is neither stored nor passed on, and its links are not followed."
 func TestAPageThatRefusesThePurposeIsNotKept(t *testing.T) {
 	for _, c := range []struct {
-		purpose       robots.Purpose
-		header, meta  string
-		by, unrefused string // unrefused: a purpose without a statement
+		purpose      robots.Purpose
+		header, meta string
+		// by is the statement that refuses; unrefused is a purpose that no statement refuses
+		by, unrefused string
 	}{
 		{robots.PurposeAITrain, "X-Robots-Tag: noai", "", "X-Robots-Tag: noai", "search"},
 		{robots.PurposeAITrain, "X-Robots-Tag: benchbot: noai", "", "X-Robots-Tag: noai", "search"},
@@ -202,8 +203,8 @@ func TestStatementsAboutUseLoosenNothing(t *testing.T) {
 	}
 }
 
-// A redirect with a refusal is not kept, and its target is judged separately. A refused page
-// counts as requested for the limits of its site.
+// A redirect whose answer refuses the purpose is not stored, and its target is judged separately. A
+// page that refuses counts as requested for the limits of its site.
 func TestRefusedRedirectsAndBudgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -227,8 +228,7 @@ func TestRefusedRedirectsAndBudgets(t *testing.T) {
 	})
 }
 
-// A purpose that is declared later applies from then on: to queued URLs, and to the links of
-// archived pages.
+// If a later run declares a purpose, it applies to queued URLs, and to links of archived pages.
 func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -257,8 +257,7 @@ func TestAPurposeThatIsDeclaredLater(t *testing.T) {
 	})
 }
 
-// An answer that will be requested again is not kept either, if it refuses the purpose: it
-// would be archived with the page.
+// An answer that refuses the purpose is not archived, even if the URL will be requested again.
 func TestRefusedAnswersBeforeARetryAreNotKept(t *testing.T) {
 	for _, purpose := range []robots.Purpose{robots.PurposeArchive, robots.PurposeSearch} {
 		synctest.Test(t, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A contact that cannot be reached is refused if a public site is crawled: site owners could
-// not reach the person who runs the crawl.
+// If a seed is a public site, a contact that cannot be reached from the Internet is refused,
+// because site owners need it to reach the operator.
 func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"
 	for _, c := range []struct {
 		contact, mail string
-		field, says   string // field, says: of the error; empty: none
+		field, says   string // field and text of the error; both empty if there is none
 	}{
 		{"https://crawler.debian.org/bot", "", "", ""},
 		{"me@debian.org", "", "", ""},
@@ -62,7 +62,7 @@ func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 	}
 }
 
-// A public seed that is added later is refused as one of the options is.
+// A public seed that is added with Add needs a contact like a seed in Options.Seeds.
 func TestAPublicSeedThatIsAddedNeedsAContact(t *testing.T) {
 	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"
 	for contact, refused := range map[string]bool{"you@example.com": true, "me@debian.org": false} {

@@ -21,26 +21,28 @@ import (
 )
 
 // ReadPages iterates over the pages that the crawl in dir has stored, in the order in which they
-// were fetched, with their bodies: from the archive, if the crawl has one, or from pages.jsonl
-// (OutputBodies). Each page is as a Handler would get it, with three exceptions: its Verdict is
-// not known, without an archive its Header has only the type and the location, and URLs that are
-// followed on it are not queued. Page.Signals returns the statements that the crawl has recorded.
-// Redirects, sitemaps and requisites are pages, too: see Page.Location, and the methods Page,
-// Sitemap and Requisite of Page.Entry. A page that was fetched several times, for example because
-// of a kill, comes several times. Pages whose owner refuses the purpose of the crawl come here, and
-// not to a Handler.
+// were fetched, with their bodies. The bodies come from the archive, or from pages.jsonl
+// (OutputBodies) if the crawl has no archive. Each page is like the page that a Handler gets,
+// except that its Verdict is not known, and that URLs that are followed on it are not queued.
+// Without an archive its Header has only the type and the location. Page.Signals returns the
+// statements that the crawl has recorded.
 //
-// If the server answered 304 (not modified), the body is that of the earlier answer, also if that
+// Redirects, sitemaps, and images and scripts of pages are pages, too: see Page.Location, and the
+// methods Page, Sitemap and Requisite of Page.Entry. A page that was fetched several times, for
+// example because of a kill, is yielded several times. Pages whose owner refuses the purpose of the
+// crawl are included, although a Handler does not get them.
+//
+// If the server answered 304 (not modified), the body is that of the earlier answer, even if that
 // is in the archive of an earlier crawl. A page has no Body if only its header was requested, if
 // its owner refuses the purpose of the crawl, if it was purged, if it was fetched over FTP, or if
 // the crawl keeps no bodies.
 //
 // While the loop runs, no process can run the crawl. If a body cannot be read, the pair has the
-// page without Body and the error; the loop may go on. After any other error, the page is nil
-// and the iteration ends: a *storage.InUseError if a process runs the crawl, fs.ErrNotExist if
-// there is no crawl or it writes no pages, the error of ctx, or an error about damaged lines of
-// pages.jsonl, which comes after all other pages. ReadPages needs memory for one page, and for one
-// long line of pages.jsonl.
+// page without Body, and the error; the loop may go on. After any other error, the page is nil and
+// the iteration ends. This error is a *storage.InUseError if a process runs the crawl,
+// fs.ErrNotExist if there is no crawl or it writes no pages, the error of ctx, or an error about
+// damaged lines of pages.jsonl, which comes after all other pages. ReadPages needs memory for one
+// page, and for one long line of pages.jsonl.
 func ReadPages(ctx context.Context, dir string) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		if err := readPages(ctx, dir, yield); err != nil && !errors.Is(err, errLeft) {
@@ -49,7 +51,7 @@ func ReadPages(ctx context.Context, dir string) iter.Seq2[*Page, error] {
 	}
 }
 
-// errLeft says that the body of a loop over ReadPages has ended the loop.
+// errLeft says that the body of a loop over ReadPages has left the loop.
 var errLeft = errors.New("the loop was left")
 
 func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (err error) {
@@ -90,7 +92,7 @@ func readPages(ctx context.Context, dir string, yield func(*Page, error) bool) (
 	return nil
 }
 
-// storedPage returns the page of a line of pages.jsonl, whose URL is u. If its body cannot be
+// storedPage returns the page of rec, a line of pages.jsonl with the URL u. If its body cannot be
 // read, it returns the page without a body, and an error.
 func storedPage(past *store.Past, u frontier.URL, rec *store.PageRecord, token string) (*Page, error) {
 	x := &fetch.Exchange{
@@ -103,7 +105,7 @@ func storedPage(past *store.Past, u frontier.URL, rec *store.PageRecord, token s
 	switch {
 	case len(rec.Body) > 0:
 		x.Body = rec.Body
-		x.Header.Set("Content-Type", rec.Type+"; charset=utf-8") // in pages.jsonl texts are in UTF-8
+		x.Header.Set("Content-Type", rec.Type+"; charset=utf-8") // pages.jsonl has texts in UTF-8
 	default:
 		x.Body = rec.Base64
 		x.Header.Set("Content-Type", rec.Type)
@@ -119,7 +121,7 @@ func storedPage(past *store.Past, u frontier.URL, rec *store.PageRecord, token s
 	return page, nil
 }
 
-// storedSignals returns the statements about use that are recorded in a line of pages.jsonl.
+// storedSignals returns the statements about use that a line of pages.jsonl records.
 func storedSignals(rec *store.PageRecord) robots.Signals {
 	s := robots.Signals{Licenses: rec.License, Policies: rec.TDMPolicy}
 	for _, u := range rec.Usage {
@@ -139,8 +141,8 @@ func storedSignals(rec *store.PageRecord) robots.Signals {
 	return s
 }
 
-// readAnswer sets the header and the body of x to those of the archived answer of rec. It
-// changes nothing if there is no such answer.
+// readAnswer sets the header and the body of x to those of the archived answer of rec. If there is
+// no such answer, it changes nothing.
 func readAnswer(past *store.Past, rec *store.PageRecord, x *fetch.Exchange) error {
 	c, err := past.Answer(rec)
 	if err != nil || c == nil {
@@ -170,19 +172,18 @@ func readAnswer(past *store.Past, rec *store.PageRecord, x *fetch.Exchange) erro
 	return err
 }
 
-// NewPage returns the Page that a visit would make of x, the answer to a request for e. It is
-// for testing a Handler (see crawltest.Page), and for passing an archived answer to a Handler.
-// It uses the fields Status, Header, Body and Truncated of x. token is the product token by
-// which robots directives may name the crawler. Nothing is fetched, and the verdict of
-// robots.txt is not known. URLs that the Handler follows are not queued: Followed returns them.
+// NewPage returns the Page that a visit would make of x, the answer to a request for e. Use it to
+// test a Handler (see crawltest.Page), or to pass an archived answer to a Handler. It uses the
+// fields Status, Header, Body and Truncated of x. token is the product token by which robots
+// directives may name the crawler. NewPage fetches nothing, and the verdict of robots.txt is not
+// known. URLs that the Handler follows are not queued: Followed returns them.
 func NewPage(e frontier.Entry, x *fetch.Exchange, token string) *Page {
 	return newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: token})
 }
 
-// ArchiveWriter returns a function that rebuilds lines of pages.jsonl and links.jsonl from
-// answers in the archive of a crawl. The function uses the settings of the last run of the
-// crawl, which ArchiveWriter reads from the state. ArchiveWriter can be used as
-// store.RepairOptions.Writer.
+// ArchiveWriter returns a function that rebuilds lines of pages.jsonl and links.jsonl from archived
+// answers of a crawl. The function uses the settings of the last run of the crawl, which
+// ArchiveWriter reads from the state. The result fits store.RepairOptions.Writer.
 func ArchiveWriter(from store.Values) (store.Writer, error) {
 	o, _, ok, err := readStored(from)
 	if err != nil || !ok {
@@ -199,18 +200,19 @@ func ArchiveWriter(from store.Values) (store.Writer, error) {
 	return w.lines, nil
 }
 
-// An archiveWriter makes pages from archived answers.
+// An archiveWriter makes pages from archived answers, with the options of the crawl.
 type archiveWriter struct {
 	opts    Options
 	fetcher *fetch.Fetcher
 }
 
-// lines returns the lines of an answer. It may return two versions of the line in pages.jsonl,
-// if the archive does not say which one the crawl has written.
+// lines returns the lines of an archived answer for pages.jsonl and links.jsonl. It may return two
+// versions of the line in pages.jsonl, if the archive does not say which one the crawl has written.
 func (w *archiveWriter) lines(a *store.Answered) ([]*store.PageRecord, []store.LinkRecord, error) {
 	x := &fetch.Exchange{Status: a.Status, Header: a.Header, Head: a.Head, Started: a.Date, Truncated: a.Truncated}
 	if x.Trouble() != frontier.NoTrouble || a.Capture.Truncated && a.Truncated == "" {
-		return nil, nil, nil // the URL was requested again, or it is unknown why the body is cut
+		// No page: the URL was requested again, or the cause of the cut body is unknown.
+		return nil, nil, nil
 	}
 	u, err := frontier.ParseURL(a.URL)
 	if err != nil {
@@ -218,7 +220,7 @@ func (w *archiveWriter) lines(a *store.Answered) ([]*store.PageRecord, []store.L
 	}
 	e := archivedEntry(u, a.Fields)
 	if strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)) {
-		return nil, nil, nil // the answer is a robots.txt
+		return nil, nil, nil // the answer is a robots.txt, which is not a page
 	}
 	r := &store.PageRecord{}
 	for _, f := range a.Fields {
@@ -262,8 +264,10 @@ func (w *archiveWriter) lines(a *store.Answered) ([]*store.PageRecord, []store.L
 	}
 	pages := []*store.PageRecord{page()}
 	if r.TextDigest != "" && p.charset == "" && p.Type == "text/plain" {
-		p.Text() // sets charset. If the crawl computed the digest, its line has the charset; if the crawl copied the digest from an earlier answer, its line has none
+		// Text sets charset. The line has the charset if the crawl computed the digest. If the
+		// crawl copied the digest from an earlier answer, the line has no charset.
+		p.Text()
 		pages = append(pages, page())
 	}
-	return pages, p.edges(), nil
+	return pages, p.linkRecords(), nil
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A seenPage is what a handler and ReadPages must agree about.
+// A seenPage holds the facts about a page that must be the same in a handler and in ReadPages.
 type seenPage struct {
 	URL, Type, Location, Tag, Hops, Via, Title, Truncated, Text, Canonical string
 	Status, Depth                                                          int
@@ -50,7 +50,7 @@ func pageSeen(p *crawler.Page) seenPage {
 
 func bySeenURL(a, b seenPage) int { return strings.Compare(a.URL, b.URL) }
 
-// storedWeb has pages of each kind. The parameter version changes one of them.
+// storedWeb returns a web with pages of each kind. One page contains version.
 func storedWeb(t *testing.T, version string) *crawltest.Web {
 	w := crawltest.New(t)
 	s := w.Site("http://a.example").Robots("Sitemap: /map.txt\nUser-agent: *\nContent-Signal: ai-train=no, search=yes\nAllow: /").File("/map.txt", "text/plain", "http://a.example/listed").
@@ -85,8 +85,8 @@ func storedWeb(t *testing.T, version string) *crawltest.Web {
 	return w
 }
 
-// ReadPages gives the pages that the handler of the crawl got, for each way of keeping bodies,
-// also in a crawl that repeats the answers of an earlier one.
+// ReadPages yields the pages that the handler of the crawl got. This holds for each way of storing
+// bodies, and for a crawl whose archive refers to bodies of an earlier crawl.
 func TestReadPagesGivesThePagesOfTheHandler(t *testing.T) {
 	for name, out := range map[string][]crawler.Output{
 		"warc": {crawler.OutputWARC, crawler.OutputPages}, "bodies": {crawler.OutputBodies}, "both": {crawler.OutputWARC, crawler.OutputBodies},
@@ -154,14 +154,14 @@ func testReadPages(t *testing.T, w *crawltest.Web, dir, previous string, out []c
 	}
 	for i := range want {
 		if !warc && bodies {
-			// Bodies that are texts are kept in UTF-8, so queries are resolved in UTF-8, too.
+			// pages.jsonl has texts in UTF-8, so the queries of links are resolved in UTF-8, too.
 			want[i].Links = slices.Clone(want[i].Links)
 			for k, l := range want[i].Links {
 				want[i].Links[k] = strings.Replace(l, "q=%E9", "q=%C3%A9", 1)
 			}
 		}
 		if !warc && strings.HasSuffix(want[i].URL, "/old") {
-			want[i].Links = nil // they are in the header, which only an archive has
+			want[i].Links = nil // these links are in the header, which only an archive has
 		}
 		if !warc && !bodies {
 			want[i].Text, want[i].Links, want[i].Title, want[i].Canonical = "", nil, "", ""
@@ -174,8 +174,8 @@ func testReadPages(t *testing.T, w *crawltest.Web, dir, previous string, out []c
 	}
 }
 
-// The errors of ReadPages name what cannot be read; pages that can be read are given. A loop
-// that is left closes the crawl.
+// The errors of ReadPages name the data that cannot be read. The other pages are still yielded. If
+// the loop is left, the crawl is closed.
 func TestErrorsOfReadPages(t *testing.T) {
 	dir := t.TempDir()
 	read := func(ctx context.Context, dir string) (pages, bodies int, errs []error) {
@@ -226,7 +226,7 @@ func TestErrorsOfReadPages(t *testing.T) {
 	if _, _, errs := read(t.Context(), t.TempDir()); len(errs) != 1 || !errors.Is(errs[0], fs.ErrNotExist) {
 		t.Errorf("without a crawl: %v", errs)
 	}
-	// A damaged line, and a record with other bytes.
+	// Damages a line of pages.jsonl, and replaces bytes in a record of the archive.
 	file := filepath.Join(dir, store.PagesFile)
 	lines, err := os.ReadFile(file)
 	if err != nil {

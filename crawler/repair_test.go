@@ -17,13 +17,16 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// repaired is the result of one damage.
+// A repaired is the result of repairing one damage.
 type repaired struct {
 	file, what string
-	became     string // as was: byte for byte; whole: sound, and losses are reported; left: problems remain; refused
+	// "as was": equal to the undamaged file; "whole": valid, and losses are reported; "left":
+	// problems remain; "refused": Repair returned an error
+	became string
 }
 
-// spoilt makes a copy of the crawl in which one file is replaced, or removed if is is nil.
+// spoilt copies the crawl into a new directory. In the copy the file name is replaced by is, or
+// removed if is is nil.
 func (c *damagedCrawl) spoilt(t *testing.T, name string, is []byte) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "crawl")
@@ -38,7 +41,7 @@ func (c *damagedCrawl) spoilt(t *testing.T, name string, is []byte) (dir string)
 	return dir
 }
 
-// pageURLs returns the URLs of the lines of pages.jsonl that can be read.
+// pageURLs returns the URLs in the readable lines of pages.jsonl.
 func pageURLs(raw []byte) map[string]bool {
 	all := map[string]bool{}
 	for line := range bytes.Lines(raw) {
@@ -50,8 +53,8 @@ func pageURLs(raw []byte) map[string]bool {
 	return all
 }
 
-// repair repairs a crawl with one damage. It checks that no readable page is lost, and that
-// the original files are kept.
+// repair repairs a copy of the crawl with one damage. It checks that no readable page is lost, and
+// that the original files are kept.
 func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (became repaired) {
 	t.Helper()
 	became = repaired{file: kindOf(name), what: what}
@@ -111,7 +114,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	if len(still) != len(left) {
 		t.Errorf("%s: %s: %s: repair reported %d remaining problems, and there are %q", c.name, name, what, len(left), still)
 	}
-	// Each page that could be read is still there, or its URL is queued again.
+	// Each page that was readable is still there, or its URL is queued again.
 	had, has := pageURLs(before[store.PagesFile]), pageURLs(after[store.PagesFile])
 	for url := range pageURLs(c.files[store.PagesFile]) {
 		if had[url] && !has[url] {
@@ -137,7 +140,7 @@ func (c *damagedCrawl) repair(t *testing.T, name, what string, is []byte) (becam
 	return became
 }
 
-// kindOf returns the kind of a file for tables.
+// kindOf returns the kind of a file, for the rows of a table.
 func kindOf(name string) string {
 	if strings.HasPrefix(name, store.ArchiveDir) {
 		return "warc/"
@@ -145,7 +148,8 @@ func kindOf(name string) string {
 	return name
 }
 
-// randomDamage damages a file in one of several ways.
+// randomDamage damages a file in one of several ways. It returns the name of the way and the new
+// contents.
 func randomDamage(r *rand.Rand, raw, older []byte, parts [][]byte) (what string, is []byte) {
 	b := bytes.Clone(raw)
 	switch r.IntN(10) {
@@ -185,9 +189,9 @@ func randomDamage(r *rand.Rand, raw, older []byte, parts [][]byte) (what string,
 	return "one byte", b
 }
 
-// Files of a crawl are damaged in ten ways. Repair restores what it can, loses no readable
-// page, and keeps the original files. $PERMESSO_DAMAGES is the number of damages,
-// $PERMESSO_SEED the seed; with -v a table is printed.
+// Files of a crawl are damaged in ten ways. Repair restores what it can, loses no readable page,
+// and keeps the original files. $PERMESSO_DAMAGES is the number of damages, $PERMESSO_SEED the
+// random seed; with -v a table is printed.
 func TestRepair(t *testing.T) {
 	damages, err := strconv.Atoi(os.Getenv("PERMESSO_DAMAGES"))
 	if err != nil {
@@ -199,7 +203,9 @@ func TestRepair(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 9))
 	crawls := damagedCrawls(t)
-	for _, c := range crawls { // pages after that copy would be cut off, even acknowledged ones
+	// With an older state file, Repair would cut off pages that were committed after it. So it must
+	// refuse.
+	for _, c := range crawls {
 		if b := c.repair(t, store.StateFile, "older copy", c.older[store.StateFile]); b.became != "refused" {
 			t.Errorf("%s: an older %s: %s", c.name, store.StateFile, b.became)
 		}

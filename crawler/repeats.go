@@ -11,30 +11,30 @@ import (
 	"github.com/permesso-crawler/permesso/internal/admit"
 )
 
-// A Repeat is a body that many pages of a site have. This is often a sign of an endless space
-// of URLs.
+// A Repeat is a body that many pages of a site have. This is often the sign of an endless space of
+// URLs.
 type Repeat struct {
-	Under string // the common prefix of the URLs of the pages
-	Pages int    // number of pages with the body
+	Under string // the common prefix of the pages' URLs
+	Pages int    // number of pages with this body
 }
 
-// A body counts the pages of one site that have the same body.
+// A body counts the pages of one site that have equal bodies.
 type body struct {
 	Repeat
 	site     frontier.Site
-	first    string // the directory of the first page
-	segments int    // number of segments in the path of the first page
+	first    string // directory of the first page, as the path of its URL
+	segments int    // number of segments in the URL path of the first page
 	below    int    // number of pages that are deeper in that directory than the first page
 }
 
 const (
-	// manyRepeats is the least number of pages with the same body for which the body is a
+	// manyRepeats is the minimum number of pages with the same body for which the body counts as a
 	// Repeat.
 	manyRepeats = 100
-	// maxBodies is the most bodies in each of the two generations that repeats has.
+	// maxBodies is the maximum number of bodies in each of the two generations of repeats.
 	maxBodies = 4096
-	// maxWarnings is the most warnings of one kind that a crawl logs. Further cases are only
-	// counted.
+	// maxWarnings is the maximum number of warnings of one kind that a crawl logs. Later ones are
+	// only counted.
 	maxWarnings = 20
 )
 
@@ -43,20 +43,20 @@ type bodyKey struct {
 	sum  uint64
 }
 
-// repeats counts the pages of a site that have the same body. It has the bodies that were seen
-// recently, in two generations: when the younger one is full, the older one is dropped and a
-// new one begins. Bodies that manyRepeats pages or more have are not forgotten: they are put
-// into the new generation, until it is half full.
+// repeats counts the pages of a site that have equal bodies. To save memory it keeps only the
+// bodies of recent pages, in two generations: when the younger one is full, the older one is
+// dropped and a new one begins. Bodies of at least manyRepeats pages are moved to the new
+// generation, until it is half full.
 type repeats struct {
-	mu         sync.Mutex // guards all fields: every visit with a page takes it once
+	mu         sync.Mutex // guards all fields; every visit with a page locks it once
 	young, old map[bodyKey]*body
-	said       int // number of warnings; only maxWarnings of them are logged
+	warnings   int // number of warnings so far; only the first maxWarnings are logged
 }
 
-// see counts a page, and returns the counts of its body and whether to log a warning. A warning
-// is logged at the hundredth page with the body, the thousandth, and so on, but not more than
-// maxWarnings times in all.
-func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
+// count counts the page at u, whose body has the hash sum. It returns the counts of that body, and
+// whether to log a warning. A warning is logged at the hundredth page with the body, the
+// thousandth, and so on, but at most maxWarnings times in all.
+func (r *repeats) count(u frontier.URL, sum uint64) (body, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := bodyKey{u.Site(), sum}
@@ -78,15 +78,15 @@ func (r *repeats) see(u frontier.URL, sum uint64) (body, bool) {
 	one.Under = common(one.Under, admit.Short(u.String()))
 	for n := manyRepeats; n <= one.Pages; n *= 10 {
 		if n == one.Pages {
-			r.said++
-			return *one, r.said <= maxWarnings
+			r.warnings++
+			return *one, r.warnings <= maxWarnings
 		}
 	}
 	return *one, false
 }
 
-// below returns how many pages that have the body with the hash sum are below the directory of
-// the first such page, as counted by see.
+// below returns the number of pages with the hash sum that are in the directory of the first of
+// them and deeper than it. It returns 0 if the body is not remembered.
 func (r *repeats) below(u frontier.URL, sum uint64) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +113,7 @@ func pathOf(u frontier.URL) (path string, segments int) {
 	return path, strings.Count(path, "/")
 }
 
-// age begins a new generation.
+// age drops the older generation and begins a new one.
 func (r *repeats) age() {
 	r.old = r.young
 	r.young = make(map[bodyKey]*body)
@@ -124,7 +124,7 @@ func (r *repeats) age() {
 	}
 }
 
-// list returns the bodies that many pages have, those with the most pages first.
+// list returns the bodies with at least manyRepeats pages, sorted by descending number of pages.
 func (r *repeats) list() []Repeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +145,8 @@ func (r *repeats) list() []Repeat {
 	return many
 }
 
-// common returns the longest prefix that two URLs share and that ends at a delimiter.
+// common returns the longest common prefix of two URLs that ends at one of the characters "/?&=".
+// If b begins with a, it returns a.
 func common(a, b string) string {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {

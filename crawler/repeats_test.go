@@ -10,7 +10,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Repeats are found among any number of other bodies, in bounded memory.
+// A repeated body is found among any number of other bodies, with limited memory.
 func TestRepeatsAreBounded(t *testing.T) {
 	var r repeats
 	see := func(url, digest string) (Repeat, bool) {
@@ -18,7 +18,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, warn := r.see(u, xxh3.HashString(digest))
+		one, warn := r.count(u, xxh3.HashString(digest))
 		return one.Repeat, warn
 	}
 	warned := 0
@@ -31,7 +31,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 					t.Errorf("%+v", one)
 				}
 			}
-			see(fmt.Sprintf("http://b%d.example/", i), "the same") // other sites do not repeat
+			see(fmt.Sprintf("http://b%d.example/", i), "the same") // the same body on other sites counts separately
 		}
 		if n := len(r.young) + len(r.old); n > 2*maxBodies {
 			t.Fatalf("%d bodies are remembered", n)
@@ -43,7 +43,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 	}
 }
 
-// Many endless spaces do not fill the log.
+// A crawl with many endless spaces logs only a limited number of warnings.
 func TestRepeatsAreNotLoggedTooOften(t *testing.T) {
 	var r repeats
 	warned := 0
@@ -53,7 +53,7 @@ func TestRepeatsAreNotLoggedTooOften(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, warn := r.see(u, xxh3.HashString("the same")); warn {
+			if _, warn := r.count(u, xxh3.HashString("the same")); warn {
 				warned++
 			}
 		}
@@ -63,7 +63,7 @@ func TestRepeatsAreNotLoggedTooOften(t *testing.T) {
 	}
 }
 
-// A growing repeat is logged again, at ten times the number of pages.
+// A warning is logged again at ten times the number of pages.
 func TestRepeatsAreLoggedAtEachPowerOfTen(t *testing.T) {
 	var r repeats
 	u, err := frontier.ParseURL("http://a.example/cycle")
@@ -72,7 +72,7 @@ func TestRepeatsAreLoggedAtEachPowerOfTen(t *testing.T) {
 	}
 	var warned []int
 	for range 10 * manyRepeats {
-		if one, warn := r.see(u, xxh3.HashString("the same")); warn {
+		if one, warn := r.count(u, xxh3.HashString("the same")); warn {
 			warned = append(warned, one.Pages)
 		}
 	}
@@ -97,7 +97,7 @@ func TestCommon(t *testing.T) {
 	}
 }
 
-// A repeated counts pages, and records when a repeat is reported.
+// A repeated is a repeats that records when a warning is due.
 type repeated struct {
 	t *testing.T
 	r repeats
@@ -110,7 +110,7 @@ func (r *repeated) see(n int, url, digest string) (last Repeat, warned []int) {
 		r.t.Fatal(err)
 	}
 	for range n {
-		one, warn := r.r.see(u, xxh3.HashString(digest))
+		one, warn := r.r.count(u, xxh3.HashString(digest))
 		if last = one.Repeat; warn {
 			warned = append(warned, one.Pages)
 		}
@@ -118,7 +118,8 @@ func (r *repeated) see(n int, url, digest string) (last Repeat, warned []int) {
 	return last, warned
 }
 
-// A body is a repeat from a hundred pages on; the largest are listed first, then by name.
+// A body counts as a repeat from a hundred pages on. Repeats with the most pages are listed first,
+// and those with equal numbers by name.
 func TestWhatIsARepeat(t *testing.T) {
 	r := repeated{t: t}
 	if got := r.r.list(); got != nil {
@@ -147,7 +148,7 @@ func TestWhatIsARepeat(t *testing.T) {
 	}
 }
 
-// Only the beginning of long URLs is compared and kept.
+// Only the beginning of a long URL is compared and stored.
 func TestRepeatsOfLongURLs(t *testing.T) {
 	r := repeated{t: t}
 	long := "http://a.example/" + strings.Repeat("x", 256-len("http://a.example/"))
@@ -162,9 +163,9 @@ func TestRepeatsOfLongURLs(t *testing.T) {
 	}
 }
 
-// A generation holds 4,096 bodies: bodies of this one and of the one before are counted on,
-// older ones are counted anew. Repeats are not forgotten, unless there are more than half a
-// generation of them.
+// A generation has at most 4,096 bodies. Counts continue for bodies of the current and the previous
+// generation, and begin again for older ones. Repeats are not forgotten, unless there are more than
+// half a generation of them.
 func TestGenerationsOfBodies(t *testing.T) {
 	r := repeated{t: t}
 	fill := func(from, n int) {
@@ -173,17 +174,17 @@ func TestGenerationsOfBodies(t *testing.T) {
 		}
 	}
 	r.see(100, "http://a.example/repeat", "repeat")
-	r.see(99, "http://a.example/none", "none") // one too few for a repeat
+	r.see(99, "http://a.example/none", "none") // one page less than a repeat needs
 	fill(0, 4094)
 	if n := len(r.r.young); n != 4096 || len(r.r.old) != 0 {
 		t.Fatalf("%d and %d bodies", n, len(r.r.old))
 	}
-	r.see(1, "http://a.example/", "filler 4093") // is among them
+	r.see(1, "http://a.example/", "filler 4093") // this body is in the previous generation
 	if n := len(r.r.young); n != 4096 {
 		t.Fatalf("%d bodies", n)
 	}
 	fill(4094, 1)
-	if n := len(r.r.young); n != 2 || len(r.r.old) != 4096 { // with the repeat
+	if n := len(r.r.young); n != 2 || len(r.r.old) != 4096 { // two bodies, because the repeat was moved to the new generation
 		t.Fatalf("%d and %d bodies", n, len(r.r.old))
 	}
 	if last, _ := r.see(1, "http://a.example/none", "none"); last.Pages != 100 {

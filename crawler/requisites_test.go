@@ -18,8 +18,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// All requisites of a page are fetched, on any host: a style sheet names another one, which
-// names a font. They lead to no further pages.
+// All resources that a page needs are fetched, on any host, even over several steps: a style sheet
+// names another one, which names a font. They do not lead to further pages.
 func TestRequisitesOfRequisites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -44,8 +44,8 @@ func TestRequisitesOfRequisites(t *testing.T) {
 	})
 }
 
-// All images of a srcset are fetched, also those of a picture element; a comma within a URL is
-// part of the URL.
+// All images of a srcset are fetched, including those of a picture element. A comma inside a URL is
+// a part of the URL.
 func TestEachPictureOfASrcsetIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -61,8 +61,8 @@ func TestEachPictureOfASrcsetIsAskedFor(t *testing.T) {
 	})
 }
 
-// A framed document that is not a page of the crawl is a requisite, like an image. The links
-// and frames of that document are not followed.
+// If a document in a frame is not a page of the crawl, it is fetched like an image. Its own links
+// and frames are not followed.
 func TestFramedDocumentsAreFetchedBeyondTheScope(t *testing.T) {
 	for name, page := range map[string]string{
 		"scope":    `<iframe src="http://b.example/frame"></iframe><object data="http://b.example/object" type="text/html"></object><a href="http://b.example/1">x</a>`,
@@ -93,8 +93,8 @@ func TestFramedDocumentsAreFetchedBeyondTheScope(t *testing.T) {
 	}
 }
 
-// A framed document in scope is a page like any other, and without Requisites no framed
-// document is fetched.
+// A document in a frame that is in scope is an ordinary page. Without Requisites other documents in
+// frames are not fetched.
 func TestFramedDocumentsThatArePages(t *testing.T) {
 	for _, requisites := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestFramedDocumentsThatArePages(t *testing.T) {
 	}
 }
 
-// An image that is both linked out of scope and embedded is fetched as a requisite.
+// If a page both links to an image out of scope and shows it, the image is fetched.
 func TestAnImageThatIsAlsoALinkOutOfScope(t *testing.T) {
 	for _, page := range []string{
 		`<a href="http://b.example/i.png"><img src="http://b.example/i.png"></a><a href="http://b.example/i.png">x</a><img src="http://b.example/i.png">`,
@@ -133,7 +133,7 @@ func TestAnImageThatIsAlsoALinkOutOfScope(t *testing.T) {
 	}
 }
 
-// Links in the header of an answer of any type are followed.
+// Links in the header are followed in an answer of any type.
 func TestLinksOfTheHeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -148,7 +148,7 @@ func TestLinksOfTheHeader(t *testing.T) {
 	})
 }
 
-// The items of a feed are followed.
+// The links of the items in a feed are followed.
 func TestLinksOfAFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -159,8 +159,8 @@ func TestLinksOfAFeed(t *testing.T) {
 	})
 }
 
-// gallery adds pages that each link to the next one, each with a picture and a style sheet
-// that imports a style sheet with a font.
+// gallery adds a chain of pages to w. Each links to the next one, and has a picture and a style
+// sheet, which imports a style sheet with a font.
 func gallery(w *crawltest.Web, origin string, pages int) {
 	s := w.Site(origin)
 	for i := range pages {
@@ -172,7 +172,8 @@ func gallery(w *crawltest.Web, origin string, pages int) {
 	}
 }
 
-// shownWhole returns the URLs of pages of a gallery with all their requisites.
+// shownWhole returns the URLs of some pages of a gallery with all their pictures, style sheets and
+// fonts.
 func shownWhole(origin string, from, to int) (all []string) {
 	for i := from; i < to; i++ {
 		for _, path := range []string{"", ".css", "-more.css", ".png"} {
@@ -183,9 +184,9 @@ func shownWhole(origin string, from, to int) (all []string) {
 	return all
 }
 
-// If the number of pages is limited, of the crawl or of a site, the fetched pages have all
-// their requisites, and nothing else is fetched. With a larger limit the crawl continues with
-// the next pages.
+// If the number of pages of the crawl or of a site is limited, the pictures, style sheets and fonts
+// of all fetched pages are fetched, and nothing else. With a larger limit the next run continues
+// with the next pages.
 func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 	for name, limit := range map[string]func(o *crawler.Options, pages int){
 		"limit":          func(o *crawler.Options, pages int) { o.Limit = pages },
@@ -228,7 +229,8 @@ func TestLimitsOfPagesLeaveNoHoles(t *testing.T) {
 	}
 }
 
-// A run that continues after a kill at any point fetches the requisites of the last pages.
+// A run after a kill at any point fetches the missing pictures, style sheets and fonts of the last
+// pages.
 func TestKillsLeaveNoHolesInTheLastPages(t *testing.T) {
 	for after := range 14 {
 		dir := t.TempDir()
@@ -265,7 +267,7 @@ func TestKillsLeaveNoHolesInTheLastPages(t *testing.T) {
 	}
 }
 
-// Limits of bytes and time, and the patience, apply to requisites as to pages.
+// Limits of bytes and of time, and the patience, also apply to images and scripts of pages.
 func TestRequisitesHaveLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*crawler.Options)
@@ -294,7 +296,8 @@ func TestRequisitesHaveLimits(t *testing.T) {
 	}
 }
 
-// An open run at its limit fetches the requisites of its last page while it waits for more.
+// If Limits.Open is set, a run at its limit of pages fetches the pictures and style sheets of the
+// last page, and then waits.
 func TestAnOpenRunLeavesNoHoles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -328,8 +331,8 @@ func TestAnOpenRunLeavesNoHoles(t *testing.T) {
 	})
 }
 
-// The requisites of a page are fetched before its links, with any ranks; entries that were
-// queued before come first.
+// The images and scripts of a page are fetched before its links, with any ranks. Entries that
+// were queued before come first.
 func TestRequisitesComeBeforeLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

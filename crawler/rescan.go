@@ -16,31 +16,35 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// maxRepeated is the most pages that a rescan remembers because their bodies are in other WARC
-// records, which it reads in the second pass over the archive.
+// maxRepeated is the maximum number of pages that a rescan remembers because their bodies are in
+// other WARC records. It reads these bodies in a second pass over the archive.
 const maxRepeated = 100_000
 
-// A rescan reads the links of archived pages again.
+// A rescan reads the links of archived pages again (Options.Rescan).
 type rescan struct {
 	c      *Crawler
 	found  *findings
-	answer *archivedAnswer // the last answer that was read, until its metadata record is read
+	answer *archivedAnswer // the last answer that was read; kept until its metadata record is read
 	bodies map[string][]frontier.Entry
-	second bool        // this is the second pass over the archive: read only bodies that revisit records of the first pass refer to
-	lost   int         // number of pages that were skipped because of maxRepeated
-	past   *store.Past // the previous crawl, since revisit records may refer to bodies in its archive; nil without one
+	// This is the second pass over the archive, which reads only bodies that revisit records of the
+	// first pass refer to.
+	second bool
+	lost   int // number of pages that were skipped because of maxRepeated
+	// The previous crawl, because revisit records may refer to bodies in its archive; nil if there
+	// is none.
+	past *store.Past
 }
 
-// An archivedAnswer is an answer that was read from the archive: a response record, or a
-// revisit record, whose body is in another record.
+// An archivedAnswer is an answer that was read from the archive. Its record is a response record,
+// or a revisit record, which refers to the body in another record.
 type archivedAnswer struct {
 	id       string
-	key      string // identifies the body
+	key      string // URL and date of the record that has the body
 	exchange *fetch.Exchange
 }
 
 // rescan queues the URLs that pages in the archive link to. It leaves out URLs that were queued
-// before, and those that the crawl refuses now. If the crawl is stopped, rescan returns early
+// before, and URLs that the crawl refuses now. If the crawl is stopped, rescan returns early
 // without an error. After a stop or a kill the next run begins the rescan from the start.
 func (c *Crawler) rescan(ctx context.Context) error {
 	files, err := store.ArchiveFiles(c.opts.Dir)
@@ -63,7 +67,8 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		if r.second || len(r.bodies) == 0 {
 			break
 		}
-		r.second = true // find the bodies in records that came before the revisit records that refer to them
+		// The second pass finds bodies in records that precede the revisit records.
+		r.second = true
 	}
 	if r.lost > 0 {
 		c.opts.Logger.Warn("pages were not read again: their bodies stand in the archive under other URLs", "pages", r.lost)
@@ -72,10 +77,10 @@ func (c *Crawler) rescan(ctx context.Context) error {
 		return nil
 	}
 	c.rescans.Rescan = false
-	return c.db.Put(keyAsked, c.rescans)
+	return c.db.Put(keyStoredRun, c.rescans)
 }
 
-// file reads one file of the archive. It logs and skips damaged records.
+// file reads one file of the archive. It logs damaged records and skips them.
 func (r *rescan) file(ctx context.Context, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -106,8 +111,9 @@ func (r *rescan) file(ctx context.Context, path string) error {
 	return nil
 }
 
-// record reads one record. In the archive an answer is followed by its metadata record, which
-// says how the URL of the answer was found.
+// record reads one record of the archive. An answer is followed by its metadata record, which says
+// how the URL of the answer was found. So the links of an answer are queued when its metadata
+// record is read.
 func (r *rescan) record(rec *warc.Record) error {
 	switch rec.Type {
 	case warc.Response:
@@ -122,7 +128,7 @@ func (r *rescan) record(rec *warc.Record) error {
 		}
 		x := &fetch.Exchange{Status: resp.StatusCode, Header: resp.Header, Head: rec.Head()}
 		if x.Body, err = r.c.visits.fetcher.Decode(resp); err != nil && len(x.Body) == 0 {
-			return nil // its body cannot be decoded, and could not when it was fetched
+			return nil // the body cannot be decoded, which was so when it was fetched, too
 		}
 		if _, err := rec.Close(); err != nil { // Close verifies the checksum of the record
 			return err
@@ -157,9 +163,9 @@ func (r *rescan) record(rec *warc.Record) error {
 	return nil
 }
 
-// before returns the answer that a revisit record refers to, if it is in the archive of the
-// previous crawl. If it is not there, or cannot be read, before returns nil, and the rescan
-// searches the archive of this crawl.
+// before returns the answer that the revisit record rec refers to, if it is in the archive of the
+// previous crawl and can be read. Otherwise before returns nil, and the rescan searches the archive
+// of this crawl.
 func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	if r.past == nil {
 		return nil
@@ -180,8 +186,8 @@ func (r *rescan) before(rec *warc.Record) *fetch.Exchange {
 	return &fetch.Exchange{Status: kept.Status, Header: kept.Header, Body: body}
 }
 
-// archivedEntry returns the entry for a URL, with how it was found according to the metadata
-// record of its answer.
+// archivedEntry returns the entry for the URL u. The metadata record of its answer says how the URL
+// was found: from which page, over which links, and with which tag.
 func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	e := frontier.Entry{URL: u}
 	for _, f := range metadata {
@@ -200,13 +206,13 @@ func archivedEntry(u frontier.URL, metadata []warc.Field) frontier.Entry {
 	return e
 }
 
-// answered queues the links of the answer a. The parameter metadata is the metadata record of
-// a, which says how the URL of a was found. If the body of a is in another record, answered
-// remembers the URL until that record is read.
+// answered queues the links of the answer a. metadata is the metadata record of a, which says how
+// the URL of a was found. If the body of a is in another record, answered remembers the URL until
+// that record is read.
 func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	u, err := frontier.ParseURL(metadata.Header.Get(warc.FieldTargetURI))
 	if err != nil {
-		return nil // no page with such a URL was ever queued
+		return nil // such a URL was never queued, so this is no page
 	}
 	fields, err := metadata.Fields()
 	if err == nil {
@@ -218,7 +224,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	e := archivedEntry(u, fields)
 	e.Rank = frontier.RankOf(e.Depth)
 	switch {
-	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // the answer is a robots.txt
+	case strings.HasSuffix(e.Hops, string(frontier.HopPrerequisite)): // a robots.txt, which has no links
 		return nil
 	case a.exchange != nil:
 		return r.page(e, a.exchange)
@@ -230,7 +236,7 @@ func (r *rescan) answered(a *archivedAnswer, metadata *warc.Record) error {
 	return nil
 }
 
-// page queues the links of a page, except those that the crawl refuses.
+// page queues the links of a page, except links that the crawl refuses.
 func (r *rescan) page(e frontier.Entry, x *fetch.Exchange) error {
 	c := r.c
 	page := newPage(new(Page), e, &fetch.Result{Page: x}, c.opts.reading())

@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// rescanWeb has links of every kind that an earlier run may have refused.
+// rescanWeb returns a web with links of every kind that a run may refuse.
 func rescanWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	filler := "<!-- " + strings.Repeat("x", 4096) + " -->"
@@ -28,7 +28,7 @@ func rescanWeb(t *testing.T) *crawltest.Web {
 		Page("/", `<a href="/gzip">g</a><a href="/one/">1</a><a href="/two/">2</a><a href="/nofollow" rel="nofollow">n</a><a href="/moved">m</a>`).
 		Page("/nofollow", "x").Redirect("/moved", "http://b.example/new").
 		Page("/one/", filler+`<a href="same">relative</a>`).Page("/one/same", "x").
-		Page("/two/", filler+`<a href="same">relative</a>`).Page("/two/same", "x"). // a revisit
+		Page("/two/", filler+`<a href="same">relative</a>`).Page("/two/same", "x"). // archived as a revisit record
 		Page("/deep", `<a href="/deeper">x</a>`).Page("/deeper", "x").
 		Func("/gzip", func(rw http.ResponseWriter, r *http.Request) {
 			rw.Header().Set("Content-Type", "text/html")
@@ -41,7 +41,7 @@ func rescanWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// Links that a narrower run refused are queued with Rescan, as if they were found now.
+// With Rescan, links that a narrower run has refused are queued, as if they were found now.
 func TestRescanBringsRefusedLinksBack(t *testing.T) {
 	everything := func(o *crawler.Options) { o.Scope, o.FollowNoFollow = crawler.Anywhere(), true }
 	var want []string
@@ -87,8 +87,8 @@ func TestRescanBringsRefusedLinksBack(t *testing.T) {
 	}
 }
 
-// A damaged record is logged, and the links of the other records are queued. A crawl without
-// an archive has none.
+// A rescan logs damaged records, and queues the links of the other records. If the crawl has no
+// archive, it queues nothing.
 func TestRescanOfADamagedArchive(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer

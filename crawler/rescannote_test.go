@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// A rescan that was stopped is continued by the next run, even without Rescan, and not by the
-// run after that.
+// If a rescan was stopped, the next run repeats it even without Rescan. The run after that does
+// not.
 func TestAnUnfinishedRescanIsContinued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -21,7 +21,8 @@ import (
 
 const recordDate = "2020-01-01T00:00:00.000000Z"
 
-// warcRecord returns a record such as another crawler, or damage, may leave.
+// warcRecord returns a WARC record with any contents, for instance one that another crawler has
+// written or that is damaged.
 func warcRecord(kind, id, uri, body string, fields ...string) string {
 	return "WARC/1.1\r\nWARC-Type: " + kind + "\r\nWARC-Record-ID: <urn:uuid:00000000-0000-4000-8000-" + fmt.Sprintf("%012s", id) + ">\r\nWARC-Date: " + recordDate +
 		"\r\nWARC-Target-URI: " + uri + "\r\nContent-Length: " + fmt.Sprint(len(body)) + "\r\n" + strings.Join(append(fields, ""), "\r\n") + "\r\n" + body + "\r\n\r\n"
@@ -43,10 +44,10 @@ func metadataRecord(of, uri, block string, fields ...string) string {
 		"WARC-Concurrent-To: <urn:uuid:00000000-0000-4000-8000-"+fmt.Sprintf("%012s", of)+">")...)
 }
 
-// damaged marks a record that is written with a wrong checksum.
+// damaged is the prefix of a record that writeArchive writes with a wrong checksum.
 const damaged = "damaged "
 
-// writeArchive writes a WARC file into the crawl in dir.
+// writeArchive writes the records to a WARC file in the crawl in dir.
 func writeArchive(t *testing.T, dir string, records ...string) {
 	t.Helper()
 	var file []byte
@@ -54,7 +55,7 @@ func writeArchive(t *testing.T, dir string, records ...string) {
 		r, bad := strings.CutPrefix(r, damaged)
 		member := gzipped(r)
 		if bad {
-			member[len(member)-8] ^= 1 // its CRC
+			member[len(member)-8] ^= 1 // a byte of its CRC
 		}
 		file = append(file, member...)
 	}
@@ -66,8 +67,8 @@ func writeArchive(t *testing.T, dir string, records ...string) {
 
 const archiveName = "x-20200101000000-00000.warc.gz"
 
-// The pages of an archive are read again, also those of revisits: each once, with the URL and
-// path in its metadata record. Other records are skipped, and damaged ones are logged.
+// A rescan reads each archived page once, including pages of revisit records. It takes the URL and
+// the hops from the metadata record. It skips other records, and logs damaged ones.
 func TestRescanOfRecords(t *testing.T) {
 	const a, b, link = "http://a.example/", "http://b.example/dir/", `<a href="to">x</a>`
 	page := answerRecord("1", a, "200", "", link)
@@ -86,8 +87,8 @@ func TestRescanOfRecords(t *testing.T) {
 		name    string
 		records []string
 		change  func(*crawler.Options)
-		pages   string // that are found and fetched
-		read    int    // pages that were read again
+		pages   string // pages that the rescan finds and the run fetches
+		read    int    // number of pages that the rescan reads
 		said    string
 	}{
 		{name: "page", records: []string{page, metadataRecord("1", a, "")}, pages: a + "to", read: 1},
@@ -141,7 +142,7 @@ func TestRescanOfRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Hour) // the clock of begun is later
+				time.Sleep(time.Hour) // the clocks of begun are later than the start of virtual time
 				w := site(t)
 				writeArchive(t, dir, test.records...)
 				pages, sum := crawl(t, w, func(o *crawler.Options) {
@@ -163,7 +164,7 @@ func TestRescanOfRecords(t *testing.T) {
 	}
 }
 
-// An archive that cannot be read at all ends the run with an error that names it.
+// If a file of the archive cannot be read at all, the run ends with an error that names the file.
 func TestRescanOfAnUnreadableArchive(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -198,8 +199,8 @@ func TestRescanOfAnUnreadableArchive(t *testing.T) {
 	}
 }
 
-// An archive that is damaged after the crawl was opened also ends the run, which does not
-// continue as if there were no archive.
+// If the archive is damaged after the crawl was opened, the run ends with an error, too. It does
+// not continue as if there were no archive.
 func TestRescanOfAnArchiveThatIsDamagedMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -225,7 +226,8 @@ func TestRescanOfAnArchiveThatIsDamagedMeanwhile(t *testing.T) {
 	})
 }
 
-// A Scope that panics for an archived page ends the run, in both passes.
+// If a Scope panics for an archived page, the run ends. This is tested for both passes of the
+// rescan.
 func TestAScopeThatPanicsInARescan(t *testing.T) {
 	for host, read := range map[string]int{"a.example": 0, "b.example": 1} {
 		dir := t.TempDir()

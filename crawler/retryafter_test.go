@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// pauseAfter returns the time from the end of the first answer to a target to the start of the
-// next request to its site.
+// pauseAfter returns the time from the end of the first answer to a target to the start of the next
+// request to its site.
 func pauseAfter(t *testing.T, w *crawltest.Web, url string) time.Duration {
 	t.Helper()
 	log := w.Log()
@@ -33,8 +33,9 @@ func pauseAfter(t *testing.T, w *crawltest.Web, url string) time.Duration {
 	return 0
 }
 
-// busy answers with a status, a body that takes three seconds, and a Retry-After of a hundred
-// seconds; only the first time if the URL is tried again.
+// busy returns a handler that answers with a status and a body that takes three seconds. The first
+// answer has a Retry-After of a hundred seconds. If the status is an error, later answers have
+// status 200.
 func busy(status int, location string) http.HandlerFunc {
 	first := true
 	return func(rw http.ResponseWriter, r *http.Request) {
@@ -72,7 +73,8 @@ func TestRetryAfterCountsOnEachStatus(t *testing.T) {
 				}
 				w.Site("http://a.example").Page("/", `<a href="/busy">1</a><a href="/other">2</a>`).Func("/busy", busy(status, location)).Page("/other", "")
 				crawl(t, w, nil, "http://a.example/")
-				// The server sees the end of its answer after the client.
+				// The server sees the end of its answer later than the client, so the pause may be
+				// a little shorter.
 				if pause := pauseAfter(t, w, "http://a.example/busy"); pause < 99*time.Second {
 					t.Errorf("requested again after %v", pause)
 				}

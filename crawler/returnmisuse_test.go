@@ -21,7 +21,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A lyingNetwork returns the results of functions; nil: those of the web.
+// A lyingNetwork is a network whose results come from functions of the test. If a function is nil,
+// the result is that of the web.
 type lyingNetwork struct {
 	buggyNetwork
 	addrs func() ([]netip.Addr, error)
@@ -43,12 +44,12 @@ func (n lyingNetwork) DialContext(ctx context.Context, network, address string) 
 	return n.conn(c)
 }
 
-// A stuckConn never reads anything before its deadline, and takes what is written.
+// A stuckConn blocks each Read until the deadline, and discards the data of Write.
 type stuckConn struct{ net.Conn }
 
 func (c stuckConn) Write(p []byte) (int, error) { return len(p), nil }
 
-// A greedyConn reports more bytes than fit.
+// A greedyConn returns larger numbers of bytes than the buffers have.
 type greedyConn struct{ net.Conn }
 
 func (c greedyConn) Write(p []byte) (int, error) { return len(p) + 100, nil }
@@ -80,7 +81,7 @@ func revisits(d time.Duration) func(*crawler.Options) {
 	}
 }
 
-// oddReturns are functions of a program that return what they should not.
+// oddReturns returns options whose functions return invalid values, by name.
 func oddReturns() map[string]func(*crawler.Options) {
 	var n atomic.Int64
 	long := strings.Repeat("x", 1<<20)
@@ -179,8 +180,8 @@ func mustBe(raw string) frontier.URL {
 	return u
 }
 
-// A function of the program that returns what it should not ends the run with an error that has
-// a type, or the run ends within its patience. No request is early or forbidden.
+// If a function of the program returns an invalid value, the run ends with a typed error or within
+// its patience. No request is early or forbidden.
 func TestHooksThatReturnOddValues(t *testing.T) {
 	for name := range oddReturns() {
 		t.Run(name, func(t *testing.T) {
@@ -214,10 +215,10 @@ func TestHooksThatReturnOddValues(t *testing.T) {
 					}
 				}
 				w.AssertNeverFetched("http://a.example/no")
-				if name != "Rewrite, another site" { // the seeds are there
+				if name != "Rewrite, another site" { // all other cases request the seeds
 					w.AssertNeverFetched("http://out.example/")
 				}
-				if len(w.Log()) > 0 && name != "Revisit, at once" { // which requests pages again
+				if len(w.Log()) > 0 && name != "Revisit, at once" { // this case requests pages again
 					w.AssertPolite()
 				}
 				w.AssertDelay("", time.Second)

@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// oddWeb has a page of each kind whose line has fields of its own.
+// oddWeb returns a web with a page of each kind whose line in pages.jsonl has special fields.
 func oddWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	a := w.Site("http://a.example").Robots("User-agent: *\nAllow: /said\nDisallow: /no\nContent-Signal: search=yes, ai-train=no\nLicense: http://a.example/terms\nSitemap: http://a.example/map.xml\n")
@@ -42,7 +42,8 @@ func oddWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// Lost lines are rebuilt from the archive, byte for byte, with any settings.
+// Lost lines of pages.jsonl and links.jsonl are rebuilt from the archive byte for byte, whatever
+// the settings of the crawl.
 func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 	daily, err := revisit.Parse("fixed:1d")
 	if err != nil {
@@ -50,7 +51,7 @@ func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		set  func(*crawler.Options)
-		next bool // a second crawl, with the first as the previous one
+		next bool // there is a second crawl, with the first as its previous crawl
 	}{
 		"as usual":    {set: func(*crawler.Options) {}},
 		"bodies":      {set: func(o *crawler.Options) { o.Output = append(o.Output, crawler.OutputBodies) }},

@@ -15,13 +15,13 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Answers for robots.txt, and their effects on the crawl.
+// A crawl of one page, for each kind of answer to the request for robots.txt.
 //
-// For site owners: "Every other 4xx except 408, 421, 425 and 429 means that there are
-// no rules; so does the 403 with which an object store reports a missing file."
+// For site owners: "Every other 4xx except 408, 421, 425 and 429 means that there are no rules; so
+// does the 403 with which an object store reports a missing file."
 //
-// For site owners: "A robots.txt that fails is not permission: 408, 421, 425, 429, 5xx,
-// a timeout, no connection, a 200 whose body ends early, too many redirects."
+// For site owners: "A robots.txt that fails is not permission: 408, 421, 425, 429, 5xx, a timeout,
+// no connection, a 200 whose body ends early, too many redirects."
 func TestAnswersToRobots(t *testing.T) {
 	status := func(code int) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) }
@@ -157,7 +157,7 @@ func TestEachPortAndSchemeHasItsOwnRobots(t *testing.T) {
 	})
 }
 
-// A crawl reads robots.txt by the given dialect and names.
+// A crawl reads robots.txt by its Dialect, and obeys groups that name one of its Aliases.
 func TestDialectAndAliasesOfACrawl(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\nAllow: /page\n\nUser-agent: oldbot\nDisallow: /none\n"
 	for _, tc := range []struct {
@@ -190,7 +190,7 @@ func TestDialectAndAliasesOfACrawl(t *testing.T) {
 	}
 }
 
-// Aliases that robots.txt cannot name, and names of other robots, are refused.
+// Aliases that robots.txt cannot contain, and names of other robots, are refused.
 func TestDialectAndAliasesAreChecked(t *testing.T) {
 	for _, tc := range []struct {
 		field   string

@@ -78,8 +78,8 @@ func TestARobotsRedirectToWhatTheOtherSiteAllows(t *testing.T) {
 	}
 }
 
-// A redirect to another file of the same site is followed, even if robots.txt forbids the path
-// of that file.
+// If robots.txt redirects to another file of the same site, the redirect is followed, even if
+// robots.txt forbids that file.
 func TestARobotsRedirectWithinTheSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -103,8 +103,8 @@ func TestARobotsRedirectWithinTheSite(t *testing.T) {
 	})
 }
 
-// If the pause is longer than a copy is valid, pages are still fetched, also in a new run,
-// which does not know what the last request was for.
+// If the pause of a site is longer than a copy of robots.txt is valid, pages are still fetched.
+// This holds in a new run, too, which does not know the purpose of the last request.
 func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 	dir := t.TempDir()
 	for run := range 6 {
@@ -128,11 +128,11 @@ func TestACopyCountsForTheNextRequestHoweverLongThePause(t *testing.T) {
 	}
 }
 
-// A copy of robots.txt applies to the page for which it was fetched, for any cause and
-// length of the wait in between.
+// A copy of robots.txt applies to the page for which it was fetched, however long the page waits
+// and for any reason.
 //
-// For site owners: "A page is judged by the copy of robots.txt that was fetched for it,
-// however long the site then waits for its turn."
+// For site owners: "A page is judged by the copy of robots.txt that was fetched for it, however
+// long the site then waits for its turn."
 func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 	for _, tc := range []struct {
 		what string
@@ -166,8 +166,8 @@ func TestACopyCountsForTheTurnForWhichItWasFetched(t *testing.T) {
 	}
 }
 
-// For site owners: "A Crawl-delay is never shortened, however long it is." Not before the
-// first page either, if the robots.txt came from another site that was busy.
+// For site owners: "A Crawl-delay is never shortened, however long it is." This also applies before
+// the first page, if robots.txt came from another site that was busy.
 func TestACrawlDelayFromAnotherSiteAppliesAfterTheRedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// New checks the options. The error is an *OptionError.
+// New returns a Crawler for the given options, or an *OptionError if one of them is not valid.
 func New(opts Options) (*Crawler, error) {
 	if err := opts.checkDir(); err != nil {
 		return nil, err
@@ -27,7 +27,8 @@ func New(opts Options) (*Crawler, error) {
 	return &Crawler{opts: opts, seeds: seeds, started: make(chan struct{}), allowed: allowed{limits: opts.limits()}}, nil
 }
 
-// prepare checks the options, fills in the defaults, and adds the seeds to the scope.
+// prepare checks the options and fills in their defaults. It returns the seeds, and adds them to
+// the scope. The error is an *OptionError.
 func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -49,27 +50,27 @@ func (o *Options) prepare() (seeds []frontier.Entry, err error) {
 	return seeds, err
 }
 
-// Stop ends the crawl gracefully: running visits are finished, no new one begins. It may be
-// called at any time, also before Run.
+// Stop ends the crawl gracefully: running visits are finished, and no new visit begins. It may be
+// called at any time, even before Run.
 func (c *Crawler) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.halt(EndStopped)
 }
 
-// ErrRan is returned by a second call of Run.
+// ErrRan is returned by Run if it was called before.
 var ErrRan = errors.New("crawler: Run was called before: make a new Crawler")
 
-// Run crawls until the queue is empty, no URL may be requested within Options.Patience, a limit
-// is reached, or Stop is called. Then it returns nil, even if sites have failed: the summary
-// reports that. Summary says how the run ended, and Left which URLs were not fetched. If ctx
+// Run crawls until the queue is empty, no URL may be requested within Options.Patience, a limit is
+// reached, or Stop is called. Then it returns nil, even if sites have failed: Summary reports
+// failures and how the run ended, and Left iterates over the URLs that were not fetched. If ctx
 // ends, running requests are cancelled and Run returns the cause (context.Cause). In every case
 // queued URLs stay queued in Options.Dir.
 //
 // Any other error ends the crawl, too. It is an error of the directory or its files
-// (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError,
-// because ctx or the HandlerFunc is nil or a new crawl has no seeds. With a nil Handler pages
-// are only stored.
+// (*storage.InUseError, *storage.DamagedError, ...), an *IdentityError, or an *OptionError. The
+// latter is returned if ctx or the HandlerFunc is nil, or if a new crawl has no seeds. With a nil
+// Handler pages are only stored.
 func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if err := c.checkRun(ctx, h); err != nil {
 		return err
@@ -86,8 +87,8 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	if ran {
 		return ErrRan
 	}
-	// Deferred before open is called, because a function of the options that open calls may
-	// end the goroutine.
+	// Deferred before open is called, because open calls functions of the options, which may end
+	// the goroutine.
 	defer func() { err = distinct(err, c.close()) }()
 	if err := c.open(h); err != nil {
 		return err
@@ -106,7 +107,8 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 		err = c.rescan(ctx)
 	}
 	if c.join != nil {
-		c.join() // after the seeds are queued: a node that has nothing may end the run
+		// The seeds are queued before, because a node with an empty queue may end the run.
+		c.join()
 	}
 	if err == nil {
 		err = c.work(ctx)
@@ -121,7 +123,7 @@ func (c *Crawler) Run(ctx context.Context, h Handler) (err error) {
 	return distinct(err, c.logGivenUp(), c.keepStatus(ctx, err))
 }
 
-// checkRun returns an error for arguments of Run that are not valid.
+// checkRun returns an error if c was not made by New, or if ctx or h cannot be used.
 func (c *Crawler) checkRun(ctx context.Context, h Handler) error {
 	f, isFunc := h.(HandlerFunc)
 	switch {
@@ -135,18 +137,20 @@ func (c *Crawler) checkRun(ctx context.Context, h Handler) error {
 	return nil
 }
 
-// errNotNew is the error of a Crawler that is nil or a zero value.
+// errNotNew is the error of Run if the Crawler was not made by New.
 var errNotNew = errors.New("crawler: the Crawler is nil or a zero value: New makes one, if the options are valid")
 
-// errNoContext is the error of a nil context.
+// errNoContext is the error for a nil context.
 var errNoContext = &OptionError{Field: "ctx", Reason: "is nil: context.Background() is one that never ends"}
 
-// work runs the workers and returns the error that ended them.
+// work runs the workers until they have ended. It records why the run ended, and returns the errors
+// of workers that failed.
 func (c *Crawler) work(ctx context.Context) error {
 	errs := make([]error, c.opts.Concurrency)
 	var workers sync.WaitGroup
 	for i := range errs {
-		// A worker. It ends when the frontier hands out no more turns.
+		// A worker, which visits pages. It ends when the frontier hands out no more turns, the
+		// rights to make a request.
 		workers.Go(func() {
 			defer c.frontier.Stop()
 			errs[i] = errGoexit
@@ -155,7 +159,7 @@ func (c *Crawler) work(ctx context.Context) error {
 	}
 	workers.Wait()
 	c.mu.Lock()
-	c.over = time.Now()
+	c.endedAt = time.Now()
 	c.mu.Unlock()
 	var failed []error
 	for _, err := range errs {
@@ -198,7 +202,7 @@ func (c *Crawler) worker(ctx context.Context) error {
 	}
 }
 
-// halt stops the frontier. The caller holds mu.
+// halt ends the run for the reason end: no new visits begin. The caller holds mu.
 func (c *Crawler) halt(end End) {
 	if c.end == "" {
 		c.end = end
@@ -209,7 +213,7 @@ func (c *Crawler) halt(end End) {
 	}
 }
 
-// open opens the storage, the fetcher and the frontier.
+// open opens the storage, the fetcher and the frontier, with h as the handler of pages.
 func (c *Crawler) open(h Handler) error {
 	o := &c.opts
 	var backlog interface {
@@ -239,8 +243,8 @@ func (c *Crawler) open(h Handler) error {
 		return err
 	}
 	if c.db == nil {
-		// The queue in memory does not keep the results of visits, so digests of bodies are
-		// needed only for these options.
+		// The queue in memory does not keep the results of visits. So digests of bodies are needed
+		// only for these options.
 		c.visits.digests = o.OnVisit != nil || o.Revisit != nil || o.Previous != ""
 		err = c.begun(Start{})
 	} else if err = c.logBegin(); err == nil {
@@ -255,7 +259,7 @@ func (c *Crawler) open(h Handler) error {
 		Delay: o.Delay, IPDelay: o.IPDelay, Restarted: restarted, Revisits: o.Revisit != nil || c.revisits,
 		MaxSite:     frontier.Spent{Pages: max(0, o.MaxHostPages), Bytes: o.MaxHostBytes, Time: o.MaxHostTime},
 		DomainDelay: o.DomainDelay, Shared: o.clocks(), ReadAhead: o.readAhead(), Requisites: o.Requisites,
-		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // plus a minute to store the answer
+		Lease: c.visits.fetcher.Longest(o.Concurrency) + time.Minute, // one minute is for storing the answer
 	}
 	if c.visits.sites.any() {
 		limits.Site = c.visits.SiteLimits
@@ -278,8 +282,8 @@ func (c *Crawler) open(h Handler) error {
 	return errors.Join(err, c.steer())
 }
 
-// close closes what open has opened. It first waits for calls of Add that are still storing
-// seeds.
+// close closes everything that open has opened. First it waits for calls of Add that are still
+// storing seeds.
 func (c *Crawler) close() error {
 	c.gate.Lock()
 	defer c.gate.Unlock()
@@ -298,10 +302,10 @@ func (c *Crawler) close() error {
 	return c.db.Close()
 }
 
-// resume reads what an earlier run has stored, and stores the options of this run.
+// resume reads the stored data of earlier runs, and stores the options of this run.
 func (c *Crawler) resume() error {
-	var old asked
-	known, err := c.db.Get(keyAsked, &old)
+	var old storedRun
+	known, err := c.db.Get(keyStoredRun, &old)
 	if err != nil {
 		return err
 	}
@@ -309,7 +313,7 @@ func (c *Crawler) resume() error {
 	if _, err := c.db.Get(keyStatus, &last); err != nil {
 		return err
 	}
-	now := c.asked()
+	now := c.storedRun()
 	if now.History, err = old.History.Next(now.Began, last); err != nil {
 		return err
 	}
@@ -335,20 +339,20 @@ func (c *Crawler) resume() error {
 	if start.Requeued, err = c.widen(); err != nil {
 		return err
 	}
-	// The line in crawl.log is written before the settings are stored. With the other order, a
-	// kill in between would lose the line: the next run would find no changed setting.
+	// The line in crawl.log is written before the settings are stored. In the other order a kill
+	// between the two would lose the line, because the next run would find no changed setting.
 	if err := c.logStart(start); err != nil {
 		return err
 	}
-	if err := c.db.Put(keyAsked, now); err != nil {
+	if err := c.db.Put(keyStoredRun, now); err != nil {
 		return err
 	}
 	return c.begun(start)
 }
 
-// bounded starts the timer that stops the crawl when its time is up. The returned context ends
-// timeGrace later, which cancels requests that are still running. The returned function stops
-// the timer and ends the context.
+// bounded starts the timer that stops the crawl when its time is up. timeGrace later the returned
+// context ends, which cancels requests that are still running. The returned function stops the
+// timer and ends the context.
 func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c.mu.Lock()
@@ -360,8 +364,8 @@ func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.timer.Stop()
-		if c.breakOff != nil {
-			c.breakOff.Stop()
+		if c.cancelTimer != nil {
+			c.cancelTimer.Stop()
 		}
 		cancel(nil)
 	}
@@ -370,39 +374,37 @@ func (c *Crawler) bounded(ctx context.Context) (context.Context, func()) {
 func (c *Crawler) timeUp(cancel context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.breakOff != nil {
+	if l := c.limits.Time; l == 0 || time.Since(c.began) < l || c.cancelTimer != nil {
 		return // the limit was raised while the timer fired
 	}
 	c.halt(EndTime)
-	c.breakOff = time.AfterFunc(timeGrace, func() { cancel(errTime) })
+	c.cancelTimer = time.AfterFunc(timeGrace, func() { cancel(errTime) })
 }
 
 var errTime = errors.New("crawler: the time of the run is up")
 
-// timeGrace is how long running requests may continue after the time of a run is up.
+// timeGrace is the time for which running requests may continue after the time of a run is up.
 const timeGrace = 10 * time.Second
 
-// keepStatus stores the status at the end of a run, for ReadStatus. err is the error of the
-// run. If it is not nil, and not the cause for which ctx has ended, the run has failed, and
-// keepStatus stores nothing.
+// keepStatus stores the status at the end of a run for ReadStatus. err is the error of the run. If
+// the run has failed, keepStatus stores nothing. The end of ctx is not such a failure.
 func (c *Crawler) keepStatus(ctx context.Context, err error) error {
 	if c.db == nil || err != nil && !errors.Is(err, context.Cause(ctx)) {
 		return nil
 	}
 	s := c.Status()
-	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus calls readOrders for the orders that apply
+	s.Orders, s.Memory = nil, StatusMemory{} // ReadStatus reads the orders from the state, and cannot know the memory
 	return c.db.Put(keyStatus, keptStatus{c.run, s})
 }
 
-// A keptStatus is the status that a run stores at its end, with the start of that run. A run
-// that fails stores no status, so that of an earlier run stays stored. The start shows from which
-// run the status is.
+// A keptStatus is the status that a run stores at its end. A run that fails stores no status, so
+// the status of an earlier run may still be there. The field Of identifies the run.
 type keptStatus struct {
-	Of time.Time `json:"of_run"` // asked.Began of the run
+	Of time.Time `json:"of_run"` // start of the run that stored the status: its storedRun.Began
 	Status
 }
 
-// begun logs the changed settings, and calls Options.OnStart.
+// begun is called at the start of a run. It logs the changed settings and calls Options.OnStart.
 func (c *Crawler) begun(s Start) error {
 	for _, d := range s.Changes {
 		c.opts.Logger.Info("resumed with another setting", "setting", d.Setting, "was", d.Was, "is", d.Is)
@@ -413,16 +415,16 @@ func (c *Crawler) begun(s Start) error {
 	return safely("OnStart", func() { c.opts.OnStart(s) })
 }
 
-func (c *Crawler) asked() asked {
-	a := asked{Identity: c.opts.Identity, Settings: map[string]string{}, Began: time.Now().UTC()}
+func (c *Crawler) storedRun() storedRun {
+	a := storedRun{Identity: c.opts.Identity, Settings: map[string]string{}, Began: time.Now().UTC()}
 	for _, s := range c.opts.Settings() {
 		a.Settings[s.Name] = s.String()
 	}
 	return a
 }
 
-// agree returns an error if the options of this node differ from those of the other nodes, which
-// are running: what one node refuses, the others would fetch.
+// agree returns an error if this node has other options than the other nodes, which are running.
+// With different options one node would fetch URLs that another node refuses.
 func (c *Crawler) agree(changes []Change) error {
 	cluster := c.db.Cluster()
 	if cluster == nil || len(changes) == 0 {
@@ -444,11 +446,12 @@ func (c *Crawler) agree(changes []Change) error {
 	return fmt.Errorf("crawler: the other nodes of this crawl run with other options (%s): use the same ones, or stop all nodes first", strings.Join(names, "; "))
 }
 
-// perNode are the settings that may differ between the nodes of a crawl: how much one of them does.
+// perNode lists the settings that may differ between the nodes of a crawl. They limit the speed and
+// the duration of one node.
 var perNode = []string{"max-time", "rate", "bandwidth", "concurrency", "patience"}
 
-// keepOrders reads the orders of earlier runs that still apply, the oldest first. It leaves out
-// the orders that this run lifts, and records that they are lifted.
+// keepOrders reads the orders of earlier runs that still apply into c.kept, oldest first. It leaves
+// out orders that Options.Lift revokes, and records that these are revoked.
 func (c *Crawler) keepOrders() error {
 	all, err := readOrders(c.opts.Dir, c.db)
 	if err != nil {

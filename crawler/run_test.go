@@ -177,9 +177,9 @@ func TestBudgetsDepthAndTime(t *testing.T) {
 		{"host budget", func(o *crawler.Options) { o.MaxHostPages = 5 }, 5, crawler.EndUnasked},
 		{"depth", func(o *crawler.Options) { o.Depth = 3 }, 1 + 2 + 4 + 8, crawler.EndDone},
 		{"no depth limit", func(o *crawler.Options) { o.MaxHostPages = 40 }, 40, crawler.EndUnasked},
-		// robots.txt at 0 s, then a page each second.
+		// robots.txt is requested at 0 s, and then one page each second.
 		{"time", func(o *crawler.Options) { o.MaxTime = 10500 * time.Millisecond }, 10, crawler.EndTime},
-		// The same, two requests in five seconds.
+		// The rate allows two requests in five seconds.
 		{"rate", func(o *crawler.Options) { o.Rate = 0.4; o.MaxTime = 26 * time.Second }, 10, crawler.EndTime},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestIncludeAndExclude(t *testing.T) {
 	})
 }
 
-// An excluded URL is not requested, even if a seed redirects to it.
+// A URL that Options.Exclude matches is not requested, even if a seed redirects to it.
 func TestASeedThatRedirectsToAnExcludedURL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -485,8 +485,8 @@ func TestResumeUnderOtherConditions(t *testing.T) {
 		if _, err := run(func(o *crawler.Options) { o.Identity.Token = "otherbot" }); !errors.As(err, &other) || !strings.Contains(err.Error(), dir+" was begun as benchbot (") || !strings.Contains(err.Error(), "not as otherbot (") {
 			t.Errorf("another identity: %v", err)
 		}
-		// A tighter scope applies to queued URLs; the host to which the seed redirected is
-		// still known.
+		// A tighter scope applies to queued URLs. The host to which the seed redirected stays in
+		// scope.
 		sum, err := run(func(o *crawler.Options) { o.Exclude = regexp.MustCompile(`/[5-9]$`) })
 		if err != nil || sum.SkippedURLs[frontier.ScopeNarrowed]+sum.SkippedLinks[frontier.Filtered] == 0 {
 			t.Errorf("tighter: %+v, %v", sum.Counts, err)

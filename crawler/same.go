@@ -9,9 +9,9 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Together combines several functions for Options.Same, or for Options.Rewrite. Each is called
-// with the result of the function before it. This is repeated until no function changes the
-// URL. If a function returns the zero URL, that is the result.
+// Together combines several functions for Options.Same, or for Options.Rewrite. Each function is
+// called with the result of the function before it, again and again until no function changes the
+// URL. If a function returns the zero URL, Together returns it.
 func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) frontier.URL {
 	return func(u frontier.URL) frontier.URL {
 		for range mostRounds {
@@ -29,12 +29,12 @@ func Together(rules ...func(frontier.URL) frontier.URL) func(frontier.URL) front
 	}
 }
 
-// mostRounds is the most times that Together calls each function. Without this limit, functions
-// that undo each other's changes would be called for ever.
+// mostRounds is the maximum number of times that Together calls each function. Without this limit,
+// functions that undo each other's changes would be called for ever.
 const mostRounds = 16
 
-// SortQuery is an Options.Same, or a Rewrite, that sorts the parameters of a query by name.
-// Parameters of the same name keep their order. It is safe for concurrent use.
+// SortQuery sorts the parameters of a query by name. It is a function for Options.Same or
+// Options.Rewrite. Parameters of the same name keep their order. It is safe for concurrent use.
 func SortQuery(u frontier.URL) frontier.URL {
 	path, query, _ := strings.Cut(u.Target(), "?")
 	if strings.IndexByte(query, '&') < 0 {
@@ -53,15 +53,16 @@ func SortQuery(u frontier.URL) frontier.URL {
 	return within(u, path+"?"+strings.Join(pairs, "&"))
 }
 
-// indexPages are names, in lower case, under which servers have the page of a directory.
+// indexPages lists file names, in lower case, for which servers usually send the same page as for
+// their directory.
 var indexPages = map[string]bool{
 	"index.html": true, "index.htm": true, "index.xhtml": true, "index.shtml": true, "index.php": true, "index.asp": true,
 	"index.aspx": true, "index.jsp": true, "index.cgi": true, "default.html": true, "default.htm": true, "default.asp": true, "default.aspx": true,
 }
 
-// StripIndex is an Options.Same, or a Rewrite, that removes the name of an index page
-// (index.html, index.php, default.asp ..., in upper case, too) from the end of a path. The
-// query stays. It is safe for concurrent use.
+// StripIndex removes the name of an index page, such as index.html, index.php or default.asp, from
+// the end of a path. It is a function for Options.Same or Options.Rewrite. Upper case makes no
+// difference. The query stays. It is safe for concurrent use.
 func StripIndex(u frontier.URL) frontier.URL {
 	target := u.Target()
 	end := strings.IndexByte(target, '?')
@@ -75,8 +76,8 @@ func StripIndex(u frontier.URL) frontier.URL {
 	return within(u, target[:begin]+target[end:])
 }
 
-// within returns the URL on the site of u that has the given target (path and query), or u if
-// that is no valid URL.
+// within returns the URL on the site of u with the given target, a path and query. It returns u if
+// that is not a valid URL.
 func within(u frontier.URL, target string) frontier.URL {
 	if v, err := frontier.ParseURL(string(u.Site()) + target); err == nil {
 		return v
@@ -84,9 +85,9 @@ func within(u frontier.URL, target string) frontier.URL {
 	return u
 }
 
-// same returns Entry.Same for u: the result of applying the Clean-param lines in the parameter
-// clean, which may be nil, and then Options.Same. It returns the zero URL if u does not change.
-// URLs with equal keys have equal results.
+// same returns Entry.Same for u: the URL that represents all URLs equivalent to u. To find it, same
+// applies the Clean-param lines in clean, which may be nil, and then Options.Same. It returns the
+// zero URL if u does not change. URLs with equal keys have equal results.
 func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	if o.Same == nil && clean == nil {
 		return frontier.URL{}
@@ -112,7 +113,7 @@ func (o *Options) same(u frontier.URL, clean *robots.Cleaner) frontier.URL {
 	return v
 }
 
-// sameSeeds sets Entry.Same in the seeds. The error is an *OptionError.
+// sameSeeds sets Entry.Same of each seed. The error is an *OptionError if Options.Same panics.
 func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	for i := range seeds {
 		e := &seeds[i]
@@ -123,8 +124,8 @@ func (o *Options) sameSeeds(seeds []frontier.Entry) error {
 	return nil
 }
 
-// ownKey returns the key (Entry.Key) that the URL of the page has by Options.Same and
-// Options.CleanParam as they are now. It returns "" if neither applies.
+// ownKey returns the key (Entry.Key) of the page's URL under the current Options.Same and
+// Options.CleanParam. It returns "" if neither applies to the page.
 func (o *Options) ownKey(p *Page) string {
 	if o.Same == nil && p.clean == nil {
 		return ""
@@ -133,8 +134,8 @@ func (o *Options) ownKey(p *Page) string {
 	return e.Key()
 }
 
-// trackers are names of query parameters that say where a visitor came from. A name that ends
-// with * means all names that begin with the part before the *.
+// trackers lists query parameters that say where a visitor came from. An entry that ends with *
+// matches all names with that prefix.
 var trackers = []string{
 	"utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "_ga", "_gl", // Google
 	"fbclid", "igshid", "igsh", // Meta
@@ -143,12 +144,11 @@ var trackers = []string{
 	"pk_*", "mtm_*", "matomo_*", "piwik_*", // Matomo
 }
 
-// StripTracking is an Options.Rewrite. It removes parameters that say nothing about the page,
-// but who a visitor is or where the visitor came from. They are utm_source and similar ones
-// (trackers of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of
-// newsletters), and session ids (jsessionid, PHPSESSID, sid ...) that have at least 12
-// characters and no slash. The rest of the query is unchanged and in order. StripTracking is
-// safe for concurrent use.
+// StripTracking removes parameters that identify a visitor, or say where the visitor came from. It
+// is a function for Options.Rewrite or Options.Same. It removes utm_source and similar parameters
+// (of Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Matomo and of newsletters). It also
+// removes session ids (jsessionid, PHPSESSID, sid ...) that have at least 12 characters and no
+// slash. The rest of the query stays unchanged and in order. It is safe for concurrent use.
 func StripTracking(u frontier.URL) frontier.URL {
 	path, query, has := strings.Cut(u.Target(), "?")
 	stripped := stripSession(path)
@@ -169,7 +169,7 @@ func StripTracking(u frontier.URL) frontier.URL {
 	return within(u, stripped)
 }
 
-// stripSession removes ;jsessionid=... from a path.
+// stripSession removes a session id such as ;jsessionid=... from a path.
 func stripSession(path string) string {
 	for at := strings.IndexByte(path, ';'); at >= 0; {
 		name, rest, _ := strings.Cut(path[at+1:], "=")

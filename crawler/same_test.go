@@ -56,10 +56,10 @@ func TestEquivalentURLs(t *testing.T) {
 	if got := refuses(u); !got.IsZero() {
 		t.Errorf("what one refuses is %s", got)
 	}
-	turns(u) // ends
+	turns(u) // does not loop for ever
 }
 
-// Each rule returns its own results unchanged, and stays on the site.
+// Each rule returns its own results unchanged, and returns URLs on the same site.
 func FuzzSameRules(f *testing.F) {
 	for _, target := range []string{"/index.html;jsessionid=0123456789AB?z=1&utm_source=x&a=2", "/..;sid=0123456789AB/index.php?&b&&a", "/%69ndex.html?%7A=1&b", "/a/.;sid=0123456789AB"} {
 		f.Add(target)
@@ -81,7 +81,7 @@ func FuzzSameRules(f *testing.F) {
 			if again := crawler.SameAs(&o, same); again.Key() != same.Key() {
 				t.Errorf("rule %d: %s is taken for %s, and that for %s", i, u, same, again)
 			}
-			// URLs that differ only in escapes are equivalent with any rule, too.
+			// URLs that differ only in escapes are equivalent with any rule.
 			normal, err := frontier.ParseURL(u.Key())
 			if err == nil && normal.Key() == u.Key() && crawler.SameAs(&o, normal).Key() != same.Key() {
 				t.Errorf("rule %d: %s is taken for %s, and %s for %s", i, u, same, normal, crawler.SameAs(&o, normal))
@@ -90,7 +90,7 @@ func FuzzSameRules(f *testing.F) {
 	})
 }
 
-// sameWeb has pages with several URLs.
+// sameWeb returns a web whose pages have several URLs.
 func sameWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	w.Site("http://a.example").
@@ -104,8 +104,8 @@ func sameWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// Of equivalent URLs the first is requested, as it is written, and judged by robots.txt as
-// that. Without rules all are requested.
+// Only the first of several equivalent URLs is requested. It is requested as it is written, and
+// robots.txt is applied to that form. Without rules for equivalent URLs all are requested.
 func TestOfEquivalentURLsTheFirstIsRequested(t *testing.T) {
 	plain := []string{
 		"/", "/index.html", "/dir/", "/dir/index.php", "/q?b=2&a=1", "/q?a=1&b=2", "/t?utm_source=x", "/t", "/c/x?ref=1", "/c/x?sid=2", "/d/x?ref=1", "/d/x",
@@ -156,11 +156,12 @@ func TestOfEquivalentURLsTheFirstIsRequested(t *testing.T) {
 					if !slices.Equal(asked, test.want) {
 						t.Errorf("asked for\n%q, want\n%q", asked, test.want)
 					}
-					// /private?b&a is forbidden, though /private?a&b is not.
+					// The crawl has found /private?b&a first, which is forbidden, although
+					// /private?a&b is not.
 					if sum.SkippedURLs[frontier.RobotsDisallowed] != 1 {
 						t.Errorf("skips %v", sum.SkippedURLs)
 					}
-					w.AssertFetched("http://b.example/c/?sid=1", "http://b.example/c/?sid=2") // the robots.txt of b was not known
+					w.AssertFetched("http://b.example/c/?sid=1", "http://b.example/c/?sid=2") // the robots.txt of b was not known when these links were found
 					w.AssertPolite()
 				})
 				if dir != "" {
@@ -173,8 +174,8 @@ func TestOfEquivalentURLsTheFirstIsRequested(t *testing.T) {
 	}
 }
 
-// The target of a redirect is requested even if it is equivalent to the page, or the page
-// would be lost; a loop of redirects ends.
+// The target of a redirect is requested even if it is equivalent to the redirecting URL, because
+// otherwise the page would be lost. Redirects in a circle end.
 func TestARedirectToAnEquivalentURLIsFollowed(t *testing.T) {
 	for name, test := range map[string]struct {
 		web  func(*crawltest.Site)
@@ -230,9 +231,9 @@ func TestARedirectToAnEquivalentURLIsFollowed(t *testing.T) {
 	}
 }
 
-// A run after a kill, and a run with another setting, know under which URL a page was
-// requested. A rescan queues URLs that the former setting treated as equivalent. A URL is
-// looked up by SameAs.
+// A run after a kill, and a run with other rules, know the URL with which a page was requested. A
+// rescan queues URLs that were equivalent under the earlier rules. SameAs returns the URL with
+// which a page is stored.
 func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	synctest.Test(t, func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 		want("a run after a kill", run(killed, as), "/moment", "/y?ref=1")
 		want("a rescan", run(dir, func(o *crawler.Options) { o.Rescan = true }))
 		want("a rescan without the rules", run(dir, func(o *crawler.Options) { o.Rescan, o.Same, o.CleanParam = true, nil, false }),
-			"/x?utm_source=1", "/x?utm_source=2", "/y?ref=1", "/y?ref=2", "/x?utm_source=3", "/y?ref=3") // known by other keys
+			"/x?utm_source=1", "/x?utm_source=2", "/y?ref=1", "/y?ref=2", "/x?utm_source=3", "/y?ref=3") // these URLs are stored with other keys
 		want("a rescan with them again", run(dir, func(o *crawler.Options) { o.Rescan = true }))
 	})
 	for _, d := range []string{dir, killed} {
@@ -300,7 +301,7 @@ func TestEquivalentURLsOutliveTheRun(t *testing.T) {
 	}
 }
 
-// A rule that panics ends the crawl, and is named in the error; a result on another site is
+// If a rule panics, the crawl ends with an error that names it. A result on another site is
 // ignored.
 func TestInvalidRulesForEquivalentURLs(t *testing.T) {
 	_, err := crawler.New(crawler.Options{

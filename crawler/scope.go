@@ -13,25 +13,26 @@ import (
 
 // A Scope decides which URLs belong to a crawl. URLs that robots.txt forbids are not requested,
 // even if they are in scope. A Scope must be safe for concurrent use. Its methods must not call
-// Crawler.Add or Crawler.Seed: such a call and the end of the run may wait for each other.
+// Crawler.Add or Crawler.Seed, because such a call could wait for the end of the run while the run
+// waits for the call.
 //
-// Each crawl has a scope of its own: if a scope has a method Clone() Scope, as the scopes of
-// this package have, New uses a copy and does not change the original.
+// Each crawl needs a scope of its own. If a scope has a method Clone() Scope, like the scopes of
+// this package, New uses a copy and does not change the original.
 type Scope interface {
-	// Admit adds root to the scope. It is called for each seed, and for each URL at which a
-	// chain of redirects from a seed ends.
+	// Admit adds root to the scope. It is called for each seed, and for each URL at which a chain
+	// of redirects from a seed ends.
 	Admit(root frontier.URL)
 	// Contains reports whether e belongs to the crawl.
 	Contains(e frontier.Entry) bool
 }
 
-// A ScopeFunc is a function that is used as a Scope. It does not depend on the seeds.
+// A ScopeFunc is a function that serves as a Scope. It does not get the seeds.
 type ScopeFunc func(e frontier.Entry) bool
 
-// Admit implements Scope.
+// Admit implements Scope. It does nothing.
 func (ScopeFunc) Admit(frontier.URL) {}
 
-// Contains implements Scope.
+// Contains implements Scope. It calls f.
 func (f ScopeFunc) Contains(e frontier.Entry) bool { return f(e) }
 
 // SameHost returns the scope of all URLs on the hosts of the seeds, with any scheme and port.
@@ -48,7 +49,7 @@ func SeedsOnly() Scope { return newKeyed(listName, frontier.URL.Key) }
 
 const listName = "list"
 
-// isList reports whether s contains no URLs except seeds.
+// isList reports whether s contains only seeds.
 func isList(s Scope) bool {
 	switch s := s.(type) {
 	case *keyed:
@@ -59,8 +60,8 @@ func isList(s Scope) bool {
 	return false
 }
 
-// Anywhere returns the scope of all URLs. A crawl with it should have a limit, such as
-// Options.Depth or Options.Limit.
+// Anywhere returns the scope of all URLs. Limit such a crawl, for example with Options.Depth or
+// Options.Limit.
 func Anywhere() Scope { return anywhere{} }
 
 type anywhere struct{}
@@ -69,11 +70,10 @@ func (anywhere) String() string                 { return "any" }
 func (anywhere) Admit(frontier.URL)             {}
 func (anywhere) Contains(_ frontier.Entry) bool { return true }
 
-// SamePrefix returns the scope of the URLs that begin like a seed, up to the last slash of the
-// seed.
+// SamePrefix returns the scope of all URLs that begin with a seed's URL up to its last slash.
 func SamePrefix() Scope { return &prefixes{} }
 
-// Both returns the intersection of a and b. Admit adds a root to a and to b.
+// Both returns the intersection of a and b. Its Admit adds a root to both a and b.
 func Both(a, b Scope) Scope { return both{a, b} }
 
 type both struct{ a, b Scope }
@@ -89,8 +89,8 @@ func (s both) Admit(root frontier.URL) {
 
 func (s both) Contains(e frontier.Entry) bool { return s.a.Contains(e) && s.b.Contains(e) }
 
-// isOurs reports whether s was returned by a function of this package. Such scopes have a text
-// form.
+// isOurs reports whether s was returned by a function of this package. Such scopes have a text form
+// for settings.
 func isOurs(s Scope) bool {
 	switch s := s.(type) {
 	case anywhere, *keyed, *prefixes:
@@ -101,7 +101,7 @@ func isOurs(s Scope) bool {
 	return false
 }
 
-// scopeBySite reports whether s contains, of each site, either all URLs or none.
+// scopeBySite reports whether s contains either all or none of the URLs of each site.
 func scopeBySite(s Scope) bool {
 	switch s := s.(type) {
 	case anywhere:
@@ -114,8 +114,7 @@ func scopeBySite(s Scope) bool {
 	return false
 }
 
-// cloned returns a copy of a scope for one crawl, or the scope itself if it has no Clone
-// method.
+// cloned returns a copy of s for one crawl, or s itself if it has no method Clone.
 func cloned(s Scope) Scope {
 	if c, ok := s.(interface{ Clone() Scope }); ok {
 		return c.Clone()
@@ -124,12 +123,13 @@ func cloned(s Scope) Scope {
 }
 
 // A keyed is the scope of the URLs that have the same key as a root. The key is the host, the
-// domain or the whole URL.
+// registrable domain or the whole URL.
 type keyed struct {
 	name string
 	key  func(frontier.URL) string
 
-	// mu guards keys: a redirect of a seed may call Admit while visits call Contains.
+	// mu guards keys, because Admit may be called for the redirect of a seed while visits call
+	// Contains.
 	mu   sync.RWMutex
 	keys map[string]bool
 }
@@ -158,9 +158,9 @@ func (k *keyed) Contains(e frontier.Entry) bool {
 	return k.keys[k.key(e.URL)]
 }
 
-// A prefixes is the scope of the URLs below the directory of a root.
+// A prefixes is the scope of the URLs in the directory of a root, and below it.
 type prefixes struct {
-	mu  sync.RWMutex // guards all fields, as in keyed
+	mu  sync.RWMutex // guards all, like the lock in keyed
 	all map[string]bool
 }
 
@@ -199,18 +199,18 @@ func (p *prefixes) Contains(e frontier.Entry) bool {
 	return false
 }
 
-// An OptOutList is a list of hosts and URLs that get no request, not even for robots.txt, by
-// decision of the operator. It is never changed, and safe for concurrent use. The zero value is
-// empty.
+// An OptOutList lists hosts and URLs to which the crawl must send no request, not even for
+// robots.txt. The operator of the crawl writes it. It is constant, and safe for concurrent use. The
+// zero value is empty.
 type OptOutList struct{ places places.List }
 
-// ReadOptOutList reads a list. A line has a host or a URL. A host, such as example.org,
-// includes all hosts below it, and every scheme and port. A URL, such as
-// https://example.org/~joe/, includes all URLs of its site that begin with it. Text after a #
-// at the beginning of a line or after a blank is a comment.
+// ReadOptOutList reads an opt-out list. Each line has a host or a URL. A host, such as example.org,
+// includes all its subdomains, and every scheme and port. A URL, such as https://example.org/~joe/,
+// includes all URLs of its site that begin with it. A # at the beginning of a line or after a blank
+// begins a comment.
 //
-// The error lists each invalid line, with the given name and the number of the line. Invalid
-// lines are not skipped, because the hosts and URLs that they mean would then get requests.
+// The error lists each invalid line, with the given name and the number of the line. Invalid lines
+// are errors, because otherwise the hosts and URLs on them would get requests.
 func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	l, err := places.Read(r, name)
 	if err != nil {
@@ -219,8 +219,8 @@ func ReadOptOutList(r io.Reader, name string) (*OptOutList, error) {
 	return &OptOutList{*l}, nil
 }
 
-// Why returns the line that forbids to request u, with the name of the list and the number of
-// the line. If no line does, it returns "". Why can be used as Options.OptOut.
+// Why returns the line of the list that forbids a request for u, with the name of the list and the
+// number of the line. It returns "" if u is not on the list. Why can be used as Options.OptOut.
 func (l *OptOutList) Why(u frontier.URL) string { return l.places.Why(u) }
 
 func scopeName(s Scope) string {

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A SeedError is an invalid line of a seed file.
+// A SeedError describes an invalid line of a seed file.
 type SeedError struct {
 	File string
 	Line int
@@ -23,12 +23,11 @@ func (e *SeedError) Error() string { return fmt.Sprintf("%s:%d: %v", e.File, e.L
 
 func (e *SeedError) Unwrap() error { return e.Err }
 
-// ReadSeeds reads a seed file. Each line has a URL, with an optional tag after a tab. Blank
-// lines and lines that begin with # are ignored. A host without a scheme means https. Invalid
-// lines are returned in bad, and an error of r in err. All these errors call the file by the
-// given name.
+// ReadSeeds reads a seed file. Each line has a URL, with an optional tag after a tab. Blank lines
+// and lines that begin with # are ignored. A host without a scheme means https. Invalid lines are
+// returned in bad, and an error of r in err. The errors contain name as the name of the file.
 func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err error) {
-	in := bufio.NewReaderSize(r, maxLine+1) // plus the newline
+	in := bufio.NewReaderSize(r, maxLine+1) // one byte more, for the newline
 	for n := 1; ; n++ {
 		line, long, err := readLine(in)
 		if err == io.EOF {
@@ -52,8 +51,8 @@ func ReadSeeds(r io.Reader, name string) (seeds []string, bad []*SeedError, err 
 	}
 }
 
-// readLine reads a line. If the line is too long for the buffer of in, it returns the beginning
-// of the line, and long is true.
+// readLine reads a line. If the line does not fit into the buffer of in, it returns the beginning
+// of the line, skips the rest, and long is true.
 func readLine(in *bufio.Reader) (line string, long bool, err error) {
 	raw, long, err := in.ReadLine()
 	line = string(raw)
@@ -61,22 +60,23 @@ func readLine(in *bufio.Reader) (line string, long bool, err error) {
 		_, rest, err = in.ReadLine()
 	}
 	if long && err == io.EOF {
-		err = nil // the next call returns the error again
+		err = nil // the next call returns io.EOF again
 	}
 	return line, long, err
 }
 
-// maxLine is the longest line of a seed file, in bytes. Real URLs and tags are far shorter.
+// maxLine is the maximum length of a line in a seed file, in bytes. Real URLs and tags are far
+// shorter.
 const maxLine = 64 << 10
 
 var errLongLine = fmt.Errorf("longer than %d bytes: is this a seed file?", maxLine)
 
-// errEmptySeed has the text of ParseURL's error for an empty URL.
+// errEmptySeed has the same text as ParseURL's error for an empty URL.
 var errEmptySeed = errors.New("not an absolute URL: it must start with http:// or https://")
 
 var errBlank = errors.New("has blanks: write one URL on each line, a tag behind a tab, a blank inside a URL as %20")
 
-// parseSeed parses one seed: a URL or a host, and a tag.
+// parseSeed parses one seed: a URL or a host, and optionally a tab and a tag.
 func parseSeed(line string) (frontier.Entry, error) {
 	raw, tag, _ := strings.Cut(line, "\t")
 	raw, _, _ = strings.Cut(raw, " #")
@@ -97,34 +97,33 @@ func parseSeed(line string) (frontier.Entry, error) {
 	return frontier.Entry{URL: u, Tag: tag}, err
 }
 
-// parseSeeds parses a list of seeds. The error is an *OptionError.
+// parseSeeds parses a list of seeds. The error is an *OptionError for the first invalid seed.
 func parseSeeds(lines []string) ([]frontier.Entry, error) {
 	seeds := make([]frontier.Entry, 0, len(lines))
 	for i, s := range lines {
 		e, err := parseSeed(s)
 		if err != nil {
-			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", shown(s), i, err), Err: err}
+			return nil, &OptionError{Field: "Seeds", Reason: fmt.Sprintf("the seed %q at %d: %v", shorten(s), i, err), Err: err}
 		}
 		seeds = append(seeds, e)
 	}
 	return seeds, nil
 }
 
-// Add queues further seeds, in the form of Options.Seeds, and adds them to the scope. It may be
-// called at any time, from any goroutine, also from a Handler. If it is called before Run, Run
-// queues the seeds. A crawl in a directory stores them, so a later run need not name them
-// again. Add blocks only if the disk is slow.
+// Add queues further seeds, written like Options.Seeds, and adds them to the scope. It may be
+// called at any time and from any goroutine, including from a Handler. Before Run it only remembers
+// the seeds, and Run queues them. A crawl in a directory stores them, so a later run need not name
+// them again. Add blocks only if the disk is slow.
 //
-// It returns how many of the seeds are new: no earlier seed or link of the crawl has led to them.
-// Seeds that are not new are not fetched again. A URL that was found within the last second may
-// count as new. If Add is called before Run, a URL that an earlier run has found may also count
-// as new.
+// Add returns the number of new seeds: URLs that the crawl has not found before. Other seeds are
+// not fetched again. A URL that was found within the last second may count as new. If Add is called
+// before Run, a URL that an earlier run has found may also count as new.
 //
-// A seed that was queued is fetched, or Left says why not, even if the run is about to end. If
-// the run has ended, the error is ErrEnded and nothing is queued. But if there are more than a
-// thousand seeds, the first of them may be queued even then. If a seed is invalid, or if it is
-// on the public Internet and the contact of the Identity cannot be reached from there, the
-// error is an *OptionError and nothing is queued. Any other error ends the run.
+// Every queued seed is either fetched or yielded by Left, even if the run is about to end. If the
+// run has ended, the error is ErrEnded and nothing is queued. But if there are more than a thousand
+// seeds, the first of them may be queued even then. If a seed is invalid, the error is an
+// *OptionError and nothing is queued. The same applies if a seed is on the public Internet and the
+// contact of the Identity cannot be reached from there. Any other error ends the run.
 func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	entries, err := parseSeeds(seeds)
 	if err == nil {
@@ -141,12 +140,12 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	c.mu.Lock()
 	stop, seeded, queue := c.stop, c.seeded, c.queue
 	if !stop && !seeded {
-		if c.known == nil {
-			c.known = map[string]bool{}
-			_, _ = newAmong(c.seeds, c.known, nil)
+		if c.seedKeys == nil {
+			c.seedKeys = map[string]bool{}
+			_, _ = newAmong(c.seeds, c.seedKeys, nil)
 		}
-		added, _ = newAmong(entries, c.known, nil)
-		c.early = append(c.early, entries...)
+		added, _ = newAmong(entries, c.seedKeys, nil)
+		c.earlySeeds = append(c.earlySeeds, entries...)
 	}
 	c.mu.Unlock()
 	switch {
@@ -164,8 +163,8 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 	return added, nil
 }
 
-// newAmong returns how many of entries are neither in keys nor known. It adds their keys to
-// keys. If known is nil, no entry is known.
+// newAmong returns the number of entries whose keys are not in keys and for which known returns
+// false. It adds their keys to keys. If known is nil, no entry is known.
 func newAmong(entries []frontier.Entry, keys map[string]bool, known func(*frontier.Entry) (bool, error)) (n int, err error) {
 	for i := range entries {
 		e := &entries[i]
@@ -186,9 +185,9 @@ func newAmong(entries []frontier.Entry, keys map[string]bool, known func(*fronti
 	return n, nil
 }
 
-// plant adds seeds that are not in Options to the scope, and queues them. Before it queues
-// them, it stores them as roots for the scope of later runs. So they stay in scope even if the
-// frontier refuses to queue them because the run ends.
+// plant queues seeds that Add got, and adds them to the scope. Before it queues them, it stores
+// them as roots for the scope of later runs. So they stay in scope even if the frontier refuses to
+// queue them because the run ends.
 func (c *Crawler) plant(entries []frontier.Entry) error {
 	for _, e := range entries {
 		if err := safely("Scope", func() { c.opts.Scope.Admit(e.URL) }); err != nil {
@@ -204,20 +203,20 @@ func (c *Crawler) plant(entries []frontier.Entry) error {
 	return c.frontier.Add(entries...)
 }
 
-// begin queues the seeds. A stop takes effect only after they are queued, so the seeds are
-// stored even if the run requests none of them.
+// begin queues the seeds of the options and of Add. A call of Stop takes effect only afterwards. So
+// the seeds are stored even if the run requests none of them.
 func (c *Crawler) begin() error {
 	err := c.frontier.Add(c.seeds...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for err == nil && len(c.early) > 0 {
-		early := c.early
-		c.early = nil
+	for err == nil && len(c.earlySeeds) > 0 {
+		early := c.earlySeeds
+		c.earlySeeds = nil
 		c.mu.Unlock()
 		err = c.plant(early)
 		c.mu.Lock()
 	}
-	c.seeded, c.known = true, nil
+	c.seeded, c.seedKeys = true, nil
 	if c.stop {
 		c.frontier.Stop()
 	}
@@ -225,8 +224,7 @@ func (c *Crawler) begin() error {
 }
 
 // looksLikeHost reports whether raw, up to its first slash, looks like a host with an optional
-// port: the host has a dot in it, or is localhost. If it returns false, raw is a plain word and
-// not a seed.
+// port: the host contains a dot, or is localhost. Other words are not seeds.
 func looksLikeHost(raw string) bool {
 	host, _, _ := strings.Cut(raw, "/")
 	name, port, _ := strings.Cut(host, ":")
@@ -236,8 +234,8 @@ func looksLikeHost(raw string) bool {
 	return name == "localhost" || strings.Contains(strings.Trim(name, "."), ".")
 }
 
-// distinct joins errors and leaves out duplicates, because every worker returns the same error
-// when, for instance, the disk is full.
+// distinct joins errors without duplicates. If, for instance, the disk is full, every worker
+// returns the same error.
 func distinct(errs ...error) error {
 	var list []error
 	said := map[string]bool{}
@@ -261,11 +259,12 @@ func distinct(errs ...error) error {
 	return errors.Join(list...)
 }
 
-// admit returns an error if the crawl was begun under another identity, or if the previous
-// crawl (Options.Previous) is running or missing. It is called before anything is written.
+// admit checks the values that earlier runs have stored, before anything is written. It returns an
+// error if the crawl was begun under another identity, or if the previous crawl (Options.Previous)
+// is running or missing.
 func (c *Crawler) admit(was store.Values) error {
-	var old asked
-	known, err := was.Get(keyAsked, &old)
+	var old storedRun
+	known, err := was.Get(keyStoredRun, &old)
 	if err != nil {
 		return err
 	}
@@ -286,23 +285,24 @@ func (c *Crawler) admit(was store.Values) error {
 	return err
 }
 
-// checkSeeds returns an *OptionError if the crawl has no seed and does not wait for one.
+// checkSeeds returns an *OptionError if the crawl has no seeds. Seeds may be missing if Limits.Open
+// is set, because they may be added later.
 func (c *Crawler) checkSeeds() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.seeds) > 0 || len(c.early) > 0 || c.limits.Open {
+	if len(c.seeds) > 0 || len(c.earlySeeds) > 0 || c.limits.Open {
 		return nil
 	}
 	return errNoSeeds
 }
 
-// errNoSeeds is the error of a crawl without a seed.
+// errNoSeeds is the error for a crawl without seeds.
 var errNoSeeds = &OptionError{Field: "Seeds", Reason: "is empty: give at least one URL to start from, here or by Add; or set Limits.Open by Allow, if seeds are added while the crawl runs"}
 
-// widen adds to the scope the URLs at which redirects of seeds ended, and, if this run has no
-// seeds, those of earlier runs. It then queues entries again that an earlier run had dropped
-// because they were out of its scope, if they are in scope now. It returns the number of
-// entries that it queued.
+// widen adds the URLs at which redirects of seeds ended to the scope. If this run has no seeds, it
+// also adds the seeds of earlier runs. Then it queues entries again that an earlier run had removed
+// because they were out of its scope, if they are in scope now. It returns the number of entries
+// that it queued.
 func (c *Crawler) widen() (requeued int, err error) {
 	if len(c.seeds) == 0 {
 		if err := c.admitSeeds(); err != nil {
@@ -331,8 +331,8 @@ func (c *Crawler) widen() (requeued int, err error) {
 	return requeued, errors.Join(panicked, err)
 }
 
-// admitSeeds adds the seeds of earlier runs to the scope. Without them a run that has no seeds
-// would drop all links.
+// admitSeeds adds the seeds of earlier runs to the scope. Without them, a run without seeds would
+// have an empty scope and drop all links.
 func (c *Crawler) admitSeeds() error {
 	for site, err := range c.db.Names() {
 		if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Settings returns the options in o that have a text form. Setting.Set on one of them changes
-// o. The settings of the zero Options have the default values.
+// Settings returns the options in o that have a text form. Setting.Set on one of them changes o.
+// The settings of a zero Options have the default values.
 func (o *Options) Settings() []setting.Setting {
 	return []setting.Setting{
 		{Name: "scope", Field: "Scope", Group: setting.GroupScope, Larger: setting.Wider, Resume: setting.SortsURLs, Value: scopes(&o.Scope),
@@ -112,8 +112,8 @@ func (o *Options) Settings() []setting.Setting {
 	}
 }
 
-// fill replaces 0 by the default in each numeric option. The error is an *OptionError for the
-// first invalid option; all other options are filled nevertheless.
+// fill replaces 0 by the default in each numeric option. The error is an *OptionError for the first
+// invalid option; the other options are filled in nevertheless.
 func (o *Options) fill() (err error) {
 	for _, s := range o.Settings() {
 		if number, ok := s.Value.(interface{ Fill() string }); ok {
@@ -125,7 +125,7 @@ func (o *Options) fill() (err error) {
 	return err
 }
 
-// check fills in the defaults and returns the first invalid option as an *OptionError.
+// check fills in the defaults. It returns an *OptionError for the first invalid option.
 func (o *Options) check() error {
 	if err := o.Identity.Check(); err != nil {
 		return err
@@ -151,7 +151,8 @@ func (o *Options) check() error {
 		o.Output = usualOutputs
 	}
 	if o.Proxy != nil && !o.AllowPrivate {
-		// The address of a site is unknown behind a proxy; it counts as public.
+		// A site behind a proxy counts as a site at a public address, because its address is
+		// unknown.
 		o.Delay = max(o.Delay, frontier.PublicFloor)
 	}
 	if f, ok := o.Scope.(ScopeFunc); ok && f == nil {
@@ -168,11 +169,11 @@ func (o *Options) check() error {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
-	o.Logger = slog.New(contained{o.Logger.Handler()})
+	o.Logger = slog.New(safeLogHandler{o.Logger.Handler()})
 	return nil
 }
 
-// checkDir reports options that have no effect without Dir.
+// checkDir returns an *OptionError for an option that needs Dir if Dir is empty.
 func (o *Options) checkDir() error {
 	switch {
 	case o.Dir != "":
@@ -186,7 +187,7 @@ func (o *Options) checkDir() error {
 	return nil
 }
 
-// checkRobots reports invalid options about robots.txt.
+// checkRobots returns an *OptionError for an invalid option about robots.txt or the use of pages.
 func (o *Options) checkRobots() error {
 	if _, err := robots.ParseDialect(o.Dialect.String()); err != nil {
 		return &OptionError{Field: "Dialect", Reason: err.Error(), Err: err}
@@ -205,10 +206,10 @@ func (o *Options) checkRobots() error {
 	return nil
 }
 
-// maxConcurrency is the largest Options.Concurrency. A machine has fewer sockets than that.
+// maxConcurrency is the maximum of Options.Concurrency. A machine has fewer sockets.
 const maxConcurrency = 1 << 16
 
-// checkWire reports invalid options about requests and their rate.
+// checkWire returns an *OptionError for an invalid option about requests or their rate.
 func (o *Options) checkWire() error {
 	if o.Concurrency > maxConcurrency {
 		return &OptionError{Field: "Concurrency", Reason: fmt.Sprintf("is more than %d", maxConcurrency)}
@@ -232,8 +233,8 @@ func (o *Options) checkWire() error {
 	return nil
 }
 
-// checkReach returns an *OptionError if one of the seeds is on the public Internet and the
-// contact of the identity cannot be reached from there.
+// checkReach returns an *OptionError if a seed is on the public Internet and the contact of the
+// identity cannot be reached from there.
 func (o *Options) checkReach(seeds []frontier.Entry) error {
 	if o.Network != nil || len(o.ConnectTo) > 0 || !slices.ContainsFunc(seeds, isPublic) {
 		return nil
@@ -241,11 +242,11 @@ func (o *Options) checkReach(seeds []frontier.Entry) error {
 	return o.Identity.checkReach()
 }
 
-// isPublic reports whether the host of a seed is a public address, or a domain other than the
-// reserved ones, such as example.org.
+// isPublic reports whether the host of a seed is a public address or a domain name. Domains that
+// are reserved for examples, such as example.org, do not count.
 func isPublic(e frontier.Entry) bool { return identity.IsPublic(e.URL.Host()) }
 
-// checkPrevious returns an *OptionError if the option Previous is invalid.
+// checkPrevious returns an *OptionError if Options.Previous is the directory of this crawl.
 func (o *Options) checkPrevious() error {
 	if o.Previous == "" || o.Dir == "" {
 		return nil

@@ -3,8 +3,10 @@ package crawler_test
 import (
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/url"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -20,10 +22,11 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// unsaid are the options that only programs need, or that have no text form.
+// unsaid lists the options without a setting, because only programs need them or because they have
+// no text form.
 var unsaid = []string{"OnlyFollowed", "Identity", "Seeds", "Dir", "State", "Network", "Shared", "OptOut", "Site", "RootCAs", "Signing", "Links", "Rewrite", "OnStart", "OnError", "OnVisit", "OnSkip", "MaxBody", "Logger"}
 
-// setting returns a setting of o.
+// settingOf returns the setting of o with the given name.
 func settingOf(t *testing.T, o *crawler.Options, name string) setting.Setting {
 	t.Helper()
 	all := o.Settings()
@@ -34,7 +37,7 @@ func settingOf(t *testing.T, o *crawler.Options, name string) setting.Setting {
 	return all[i]
 }
 
-// sample returns a value that is not the default.
+// sample returns a text for s that is not the default.
 func sample(s setting.Setting) string {
 	switch of := s.Type(); of {
 	case "number":
@@ -65,7 +68,7 @@ func sample(s setting.Setting) string {
 	}
 }
 
-// shown returns the exported fields of o as text.
+// shown returns the exported fields of o as texts, by name.
 func shown(o *crawler.Options) map[string]string {
 	fields := map[string]string{}
 	for _, f := range optionFields() {
@@ -81,8 +84,8 @@ func shown(o *crawler.Options) map[string]string {
 	return fields
 }
 
-// Each option with a text form has one setting, which sets that option only. A new option
-// needs a row in the table, or an entry in unsaid.
+// Each option with a text form has one setting, which sets only that option. A new option needs a
+// row in the table, or an entry in unsaid.
 func TestEachOptionIsASetting(t *testing.T) {
 	usual := shown(new(crawler.Options))
 	fields, names := slices.Clone(unsaid), map[string]bool{}
@@ -113,8 +116,8 @@ func TestEachOptionIsASetting(t *testing.T) {
 	}
 }
 
-// Setting a value from the text of String gives the same value, unless it hides a secret. The
-// default can be set, too.
+// Set with the result of String gives the same value, unless the value hides a secret. The default
+// can be set, too.
 func TestSettingsSetTheirOwnText(t *testing.T) {
 	for _, row := range new(crawler.Options).Settings() {
 		if row.Name == "header" {
@@ -122,7 +125,7 @@ func TestSettingsSetTheirOwnText(t *testing.T) {
 		}
 		for _, text := range []string{row.String(), sample(row)} {
 			if row.Name == "alias" && text == "" || row.Name == "connect-to" && text == "" || row.Name == "lift" && text == "" {
-				continue // Set with an empty text adds nothing to a list
+				continue // for a list, Set with an empty text adds nothing
 			}
 			var o, again crawler.Options
 			s, copied := settingOf(t, &o, row.Name), settingOf(t, &again, row.Name)
@@ -147,20 +150,22 @@ func TestSettingsSetTheirOwnText(t *testing.T) {
 	}
 }
 
-// The defaults in the comments of Options are those that a crawl uses.
+// The defaults in the comments of Options are the defaults of a crawl.
 func TestDefaultsAreThoseOfTheComments(t *testing.T) {
-	source, err := os.ReadFile("options.go")
+	file, err := parser.ParseFile(token.NewFileSet(), "options.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options, _, two := strings.Cut(string(source), "type SiteOptions struct") // which has fields of the same names
-	if !two {
-		t.Fatal("options.go has no SiteOptions")
-	}
 	said := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^\t(\w+) .*// .*; 0: ([^,;\n]+)`).FindAllStringSubmatch(options, -1) {
-		said[m[1]] = strings.NewReplacer(" min", "m", "no limit", "none", " ", "").Replace(m[2])
-	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if field, ok := n.(*ast.Field); ok && len(field.Names) > 0 {
+			comment := strings.Join(strings.Fields(field.Doc.Text()+" "+field.Comment.Text()), " ")
+			if m := regexp.MustCompile(`; 0: ([^,;.]+)`).FindStringSubmatch(comment); m != nil && said[field.Names[0].Name] == "" {
+				said[field.Names[0].Name] = strings.NewReplacer(" min", "m", "no limit", "none", " ", "").Replace(m[1])
+			}
+		}
+		return true
+	})
 	for _, s := range new(crawler.Options).Settings() {
 		switch s.Type() {
 		case "number", "duration", "size":
@@ -171,7 +176,7 @@ func TestDefaultsAreThoseOfTheComments(t *testing.T) {
 	}
 }
 
-// Values have the form in which people write them.
+// Values are printed in the form in which people write them.
 func TestHowSettingsArePrinted(t *testing.T) {
 	for _, env := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"} {
 		t.Setenv(env, "")
@@ -271,7 +276,7 @@ func TestSettingsRefuse(t *testing.T) {
 	}
 }
 
-// A value with fewer requests is tighter; no limit and no pause are the widest values.
+// A value that leads to fewer requests is tighter. No limit and no pause are the widest values.
 func TestSettingsCompare(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -311,7 +316,8 @@ func TestSettingsCompare(t *testing.T) {
 	}
 }
 
-// A value of another type is compared as text, and is neither tighter nor wider.
+// A value of a type that the package does not know is compared as text, and is neither tighter nor
+// wider.
 func TestASettingOfAnotherKind(t *testing.T) {
 	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
 	fs.String("mine", "x", "")
@@ -326,7 +332,7 @@ func TestASettingOfAnotherKind(t *testing.T) {
 	}
 }
 
-// A program may also make flags of settings with package flag.
+// A program can also make flags of settings, with package flag.
 func TestSettingsAreFlags(t *testing.T) {
 	var o crawler.Options
 	fs := flag.NewFlagSet("crawl", flag.ContinueOnError)
@@ -346,8 +352,9 @@ func TestSettingsAreFlags(t *testing.T) {
 	}
 }
 
-// A resumed run reports each changed setting and whether it is tighter or wider, without
-// secrets, and records it in crawl.log. A default is no change.
+// A resumed run reports each changed setting, and whether the new value is tighter or wider. It
+// hides secrets, and writes the change to crawl.log. A default that is set explicitly is not a
+// change.
 func TestRunsReportChangedSettings(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -409,7 +416,7 @@ func TestRunsReportChangedSettings(t *testing.T) {
 	}
 }
 
-// The least value of each number, and the value of its field for none.
+// Each number has a least value, and a value of its field that means none.
 func TestTheLeastOfEachNumber(t *testing.T) {
 	type row struct{ least, below, held string }
 	none, never := row{"0", "-1", "0"}, row{"0", "-1ns", "0s"}
@@ -439,10 +446,10 @@ func TestTheLeastOfEachNumber(t *testing.T) {
 	}
 }
 
-// Numbers are parsed exactly.
+// Set parses numbers exactly.
 func TestNumbersAreReadExactly(t *testing.T) {
 	for _, row := range []struct {
-		name, text, want string // empty: it is refused
+		name, text, want string // want is empty if the text is refused
 	}{
 		{"max-bytes", "1GiB", "1073741824"}, {"max-bytes", "1GB", "1000000000"}, {"max-bytes", "1MiB", "1048576"}, {"max-bytes", "1MB", "1000000"},
 		{"max-bytes", "1KiB", "1024"}, {"max-bytes", "1kB", "1000"}, {"max-bytes", "1KB", "1000"}, {"max-bytes", "1B", "1"}, {"max-bytes", "1", "1"},

@@ -38,8 +38,8 @@ func beside(t *testing.T, w *crawltest.Web, crawls int, change func(i int, o *cr
 	all.Wait()
 }
 
-// early counts the requests that came less than a pause after the end of the answer before,
-// for all crawls together.
+// early returns the number of requests that came too early, of all crawls together. A request is
+// early if it came less than pause after the end of the previous answer.
 func early(w *crawltest.Web, pause time.Duration, of func(r crawltest.Request) string) (early int) {
 	last := map[string]crawltest.Request{}
 	for _, r := range w.Log() {
@@ -56,8 +56,8 @@ func hostOf(r crawltest.Request) string { return r.Site.Host() }
 
 func domainOf(r crawltest.Request) string { return r.Site.Domain() }
 
-// Crawls of one process share the clocks of hosts, domains and addresses, and those that an
-// answer sets, unless NoShared is set. With PERMESSO_CRAWLS there are more pages.
+// Crawls of one process share the clocks of hosts, domains and addresses, including pauses that an
+// answer requires. With NoShared they do not. PERMESSO_CRAWLS sets the number of pages.
 func TestCrawlsOfOneProcessShareClocks(t *testing.T) {
 	pages := 6
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_CRAWLS")); err == nil {
@@ -134,8 +134,8 @@ func openTable(t *testing.T) *machine.Table {
 	return table
 }
 
-// A crawl that begins after another uses its clocks; a crawl with NoShared does not, and
-// neither does a crawl of another web.
+// A crawl that begins after another crawl of the same process uses its clocks. A crawl with
+// NoShared, or of another web, does not.
 func TestACrawlAfterAnotherSharesItsClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, other := crawltest.New(t), crawltest.New(t)
@@ -155,8 +155,8 @@ func TestACrawlAfterAnotherSharesItsClocks(t *testing.T) {
 	})
 }
 
-// If an answer takes hours because of a small bandwidth, its clocks stay reserved that long,
-// by leases of minutes: a killed process does not block others longer than that.
+// With a small bandwidth an answer may take hours. Its clocks stay reserved during that time, by
+// leases of minutes, so that a killed process blocks others only for minutes.
 func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -175,7 +175,7 @@ func TestALeaseLastsAsLongAsItsAnswer(t *testing.T) {
 	})
 }
 
-// lookedAt records the longest lease.
+// A lookedAt is a Shared that records the longest lease.
 type lookedAt struct {
 	frontier.Shared
 	mu      sync.Mutex

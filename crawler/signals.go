@@ -18,8 +18,8 @@ import (
 // Signals returns the statements of the owner about the use of the page. They come from the
 // robots.txt that allowed the page, from the header and the meta elements of the page, and from
 // licenses in the page. If the purpose of the crawl requires it, they also come from the
-// tdmrep.json of the site and from the licenses that robots.txt names. They say what the owner
-// states, not what a law permits. If there is no statement about a use, it is unknown whether
+// tdmrep.json of the site and from the licenses that robots.txt names. They are claims of the
+// owner; a law may permit more or less. If there is no statement about a use, it is unknown whether
 // the owner permits that use.
 func (p *Page) Signals() robots.Signals {
 	if p.signalled {
@@ -62,9 +62,9 @@ func (p *Page) Signals() robots.Signals {
 	return p.signals
 }
 
-// usage returns the signals in the form for pages.jsonl and the archive. asked is when
-// robots.txt was last requested. If the robots.txt that applies was fetched at another time,
-// its statements are marked with that time.
+// usage returns the statements about use in the form for pages.jsonl and the archive. asked is the
+// time of the last request for robots.txt. If the robots.txt that applies is an older copy, its
+// statements contain the time at which it was fetched.
 func (p *Page) usage(asked time.Time) (all []store.UsageRecord, license, policy []string) {
 	s := p.Signals()
 	if s.IsZero() {
@@ -76,8 +76,8 @@ func (p *Page) usage(asked time.Time) (all []store.UsageRecord, license, policy 
 	return all, s.Licenses, s.Policies
 }
 
-// said returns a statement with its source as text. If its source is a robots.txt that was
-// fetched at another time than asked, the text also has the time when it was fetched.
+// said returns the statement one as text, with its source. If the source is a robots.txt that was
+// not fetched at the time asked, the text ends with the time at which it was fetched.
 func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	text := one.String()
 	if one.Line > 0 && !s.Copied.Equal(asked) {
@@ -86,7 +86,8 @@ func said(one robots.Statement, s *robots.Signals, asked time.Time) string {
 	return text
 }
 
-// usageFields returns the signals as fields of a WARC metadata record.
+// usageFields returns the statements about use as fields of a WARC metadata record. rules is the
+// robots.txt of the page's site, or nil.
 func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 	var asked time.Time
 	if rules != nil {
@@ -106,11 +107,10 @@ func (p *Page) usageFields(rules *robots.Snapshot) []warc.Field {
 	return fields
 }
 
-// decline acts on a page if its owner, in its header or its meta elements, refuses the purpose
-// of the crawl, or requires that a license is bought. It removes the body, title, digest and
-// links of such a page. Only the fact that the page exists, and the reason why it is not
-// stored, remain. The target of a redirect is not part of the page, so it is not removed; it is
-// judged when it is fetched.
+// decline acts on a page whose owner, in its header or its meta elements, refuses the purpose of
+// the crawl, or sells licenses for it. It removes the body, title, digest and links of such a page.
+// It keeps only the fact that the page exists, and the owner's statement. It also keeps the target
+// of a redirect, which is not part of the page and is judged when it is fetched.
 func (j *job) decline(p *Page, res *fetch.Result) {
 	if p.refused = j.refusal(p); p.refused == "" {
 		return
@@ -119,22 +119,22 @@ func (j *job) decline(p *Page, res *fetch.Result) {
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
 
-// refusal returns the statement that forbids storing a page, or "".
+// refusal returns the statement that forbids to store the page p, or "" if there is none.
 func (j *job) refusal(p *Page) string {
 	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
 		return wanted
 	}
 	by, refused := p.Signals().Refuses(j.opts.Purpose)
 	if !refused {
-		by, _ = p.unread().Signals(p.URL.String()).Refuses(j.opts.Purpose)
+		by, _ = p.unreadLicenses().Signals(p.URL.String()).Refuses(j.opts.Purpose)
 	}
 	return by.String()
 }
 
-// unread returns the license documents that the header or the link elements of the page name,
-// but robots.txt does not. They become known only after the page was fetched, and are not
-// requested. So their terms are unknown, and count as permitting nothing.
-func (p *Page) unread() (all robots.Licenses) {
+// unreadLicenses returns the licenses that the page names in its header or its link elements, but
+// robots.txt does not. They become known only after the page was fetched, and are not requested. So
+// their terms are unknown, and they count as permitting nothing.
+func (p *Page) unreadLicenses() (all robots.Licenses) {
 	_, named := extract.HeaderLicenses(p.Header["Link"], p.URL)
 	for _, u := range append(named, p.html.Licenses...) {
 		name := u.String()
@@ -145,9 +145,10 @@ func (p *Page) unread() (all robots.Licenses) {
 	return all
 }
 
-// lookAtUse warns of each tdmrep.json or license that has a 2xx status and cannot be read. It
-// does not warn of HTML pages, because many sites send one for a missing file.
-func (j *job) lookAtUse(res *fetch.Result) {
+// warnUnreadUse logs a warning for each tdmrep.json or license that was sent with a 2xx status and
+// cannot be read. It ignores HTML pages, because many sites send such a page in place of a missing
+// file.
+func (j *job) warnUnreadUse(res *fetch.Result) {
 	for _, x := range res.Exchanges {
 		if !x.Mining || x.Err != nil || x.Status/100 != 2 || typeOf(x.Header, x.Body) == "text/html" {
 			continue
@@ -165,9 +166,9 @@ func (j *job) lookAtUse(res *fetch.Result) {
 	}
 }
 
-// licenseWanted returns "", except if the server sends the page only to holders of a license
-// (RSL 1.0, Crawler Authorization Protocol). Then it returns a text that says so, with the URL
-// of the license if that is stated. A crawl buys no license.
+// licenseWanted returns a text if the server sends the page only to holders of a license (RSL 1.0,
+// Crawler Authorization Protocol), and otherwise "". The text has the URL of the license if it is
+// known. A crawl buys no license.
 func (p *Page) licenseWanted() string {
 	if p.Status != http.StatusUnauthorized && p.Status != http.StatusPaymentRequired {
 		return ""
@@ -188,9 +189,9 @@ func (p *Page) licenseWanted() string {
 	return text
 }
 
-// declined reports whether the answer x must not be archived. x is the answer that p was made
-// of, or an answer that becomes no page because the URL is requested again. If the body of
-// x was cut, the elements before the cut are used.
+// declined reports whether the answer x must not be archived, because the owner refuses the purpose
+// of the crawl. x is the answer of the page p, or an answer without a page because the URL is
+// requested again. If the body of x was cut, the part that was received is read.
 func (j *job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	switch {
 	case p != nil && p.Exchange == x:
@@ -201,8 +202,8 @@ func (j *job) declined(e frontier.Entry, x *fetch.Exchange, p *Page) bool {
 	return j.refusal(newPage(new(Page), e, &fetch.Result{Page: x}, extract.Options{Token: j.opts.Identity.Token, Aliases: j.opts.Aliases})) != ""
 }
 
-// printable returns s with its control characters percent-encoded, because a field of a WARC
-// record cannot hold them.
+// printable returns s with percent-encoded control characters, because a field of a WARC record
+// cannot hold control characters.
 func printable(s string) string {
 	if strings.IndexFunc(s, isControl) < 0 {
 		return s

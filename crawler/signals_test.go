@@ -20,7 +20,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// says answers target with an HTML page and header fields, each as "Name: value".
+// says adds a page to s: HTML with header fields, each as "Name: value".
 func says(s *crawltest.Site, target, html string, fields ...string) {
 	s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -32,7 +32,7 @@ func says(s *crawltest.Site, target, html string, fields ...string) {
 	})
 }
 
-// signalsWeb returns a site that makes statements about use in every way.
+// signalsWeb returns a web with a site that makes statements about use in every way.
 func signalsWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	s := w.Site("http://a.example").Robots("License: https://a.example/license.xml\nUser-agent: *\nContent-Signal: /said/ ai-train=no, search=yes\n")
@@ -44,8 +44,8 @@ func signalsWeb(t *testing.T) *crawltest.Web {
 	return w
 }
 
-// A page has all statements about its use, with their sources; of several the most restrictive
-// one decides.
+// A page has all statements about its use, with their sources. If they contradict each other, the
+// most restrictive one decides.
 func TestSignalsOfAPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := signalsWeb(t)
@@ -87,8 +87,8 @@ func TestSignalsOfAPage(t *testing.T) {
 	})
 }
 
-// If robots.txt cannot be fetched any more, the statements are those of the copy in force,
-// with its time; a site without statements has none.
+// If robots.txt cannot be fetched any more, the statements of the valid copy apply, with its time.
+// A site without statements has none.
 func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -126,7 +126,7 @@ func TestSignalsAreThoseOfTheCopyInForce(t *testing.T) {
 	})
 }
 
-// tableOf returns the exported table of a crawl, by target.
+// tableOf returns the rows of the exported table of a crawl, by target.
 func tableOf(t *testing.T, dir string) map[string]*export.Row {
 	t.Helper()
 	source, err := export.Open(dir)
@@ -254,7 +254,7 @@ func TestSignalsAreKeptWithEachCapture(t *testing.T) {
 			if r := all["/header"]; r.License != "https://a.example/license.xml" || r.TDMPolicy != "https://a.example/p" || r.UseAITrain == nil || *r.UseAITrain || r.UseSearch != nil {
 				t.Errorf("%s: %+v", kept, r)
 			}
-			// The copy with the statement is older than the last attempt.
+			// The copy that has the statement is older than the last attempt to fetch robots.txt.
 			if r := all["/last"]; !strings.HasPrefix(r.Usage, "ai-train=n by line 2: Content-Usage: train-ai=n (copy of 2000-01-01T00:00:0") {
 				t.Errorf("%s: %+v", kept, r)
 			}

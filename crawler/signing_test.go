@@ -15,8 +15,8 @@ import (
 	"github.com/permesso-crawler/permesso/fetch"
 )
 
-// All requests of a crawl are signed, also those for sitemaps. The archive has the signatures,
-// as it has all fields of a request.
+// All requests of a crawl are signed, including those for sitemaps. The archive has the signatures
+// like all other fields of a request.
 func TestASignedCrawl(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

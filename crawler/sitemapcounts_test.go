@@ -15,8 +15,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// The sitemaps of a crawl are counted by their results, and each empty one is logged as a
-// warning.
+// The sitemaps of a crawl are counted by their results. For each empty one a warning is logged.
 func TestSitemapsAreCounted(t *testing.T) {
 	const (
 		site = "http://a.example"
@@ -36,10 +35,10 @@ func TestSitemapsAreCounted(t *testing.T) {
 	}
 	manySaid, manyNamed := many(25)
 	for name, test := range map[string]struct {
-		robots []string // paths, or URLs
+		robots []string // sitemaps in robots.txt: paths or URLs
 		said   map[string]http.HandlerFunc
-		seeds  []string // paths; nil: /
-		none   bool     // SitemapsNone
+		seeds  []string // paths of the seeds; nil means /
+		none   bool     // the crawl uses SitemapsNone
 		want   crawler.SitemapCounts
 		warned int
 	}{

@@ -7,12 +7,12 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// sitemapsOf returns entries for the sitemaps that s names, if s was not seen before. s is the
-// robots.txt that applied to e. It returns none if e is a requisite, a sitemap that is not a
-// seed, or requested with HEAD, because sitemaps are read only for sites whose pages are
-// fetched. It also returns none if only the seeds are in scope.
+// sitemapsOf returns entries for the sitemaps that s, the robots.txt of e's site, names. It does so
+// once for each copy of robots.txt. Sitemaps are read only for sites whose pages are fetched. So it
+// returns none if e is an image, a script or a sitemap, or is requested with HEAD. It also returns
+// none if only the seeds are in scope.
 func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
-	if s == nil || j.opts.Sitemaps == SitemapsNone || j.opts.OnlyFollowed || j.listed || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
+	if s == nil || j.opts.Sitemaps == SitemapsNone || j.opts.OnlyFollowed || j.seedsOnly || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil
 	}
 	e.Hops += string(frontier.HopPrerequisite)
@@ -40,17 +40,17 @@ func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry 
 	return found
 }
 
-// The values of EmptySitemap.Reason.
+// Values of EmptySitemap.Reason.
 const (
 	emptyList  = "lists no URL"
-	emptyOther = "is no sitemap" // usually an HTML page; its links are followed as those of any page
+	emptyOther = "is no sitemap" // usually an HTML page; its links are followed like those of any page
 )
 
-// sitemapSum returns a hash that identifies a named sitemap.
+// sitemapSum returns a hash of the URL of a sitemap.
 func (j *job) sitemapSum(u frontier.URL) uint64 { return xxh3.HashStringSeed(u.Key(), j.sumSeed) }
 
-// countSitemap counts p if p is a sitemap, or the answer to a request for one. It warns if the
-// sitemap lists nothing.
+// countSitemap counts the page p if it is a sitemap, or if it is the answer to the request for a
+// sitemap. It logs a warning if the sitemap lists nothing.
 func (j *job) countSitemap(p *Page) {
 	switch {
 	case j.opts.Sitemaps == SitemapsNone, !p.Entry.Sitemap() && !p.html.Sitemap:
@@ -83,8 +83,8 @@ func (j *job) countSitemap(p *Page) {
 	}
 }
 
-// countFailedSitemap counts e as failed if it is a sitemap and fate says that it ended with an
-// error status or without an answer.
+// countFailedSitemap counts e as failed if it is a sitemap and ended with an error status or
+// without an answer.
 func (j *job) countFailedSitemap(e frontier.Entry, fate frontier.Fate) {
 	failed := fate.Code == frontier.Failed || fate.Code == frontier.Fetched && fate.Status >= 400
 	if failed && e.Sitemap() && j.opts.Sitemaps != SitemapsNone {

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// urlset returns a sitemap of these URLs, index one of these sitemaps.
+// urlset returns a sitemap with the given URLs, index a sitemap index with the given sitemaps.
 func urlset(urls ...string) string { return sitemap("urlset", "url", urls) }
 func index(urls ...string) string  { return sitemap("sitemapindex", "sitemap", urls) }
 
@@ -30,7 +30,7 @@ func sitemap(root, element string, urls []string) string {
 	return b.String()
 }
 
-// sent returns an answer with a media type.
+// sent returns a handler that sends body with the given media type.
 func sent(mediaType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -38,7 +38,7 @@ func sent(mediaType, body string) http.HandlerFunc {
 	}
 }
 
-// mapped adds a site with sitemaps of all kinds. Only two of its pages are linked.
+// mapped adds a site with sitemaps of all kinds. Links lead to only two of its pages.
 func mapped(w *crawltest.Web) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -61,17 +61,16 @@ func mapped(w *crawltest.Web) {
 	w.Site("http://b.example").Page("/elsewhere", "")
 }
 
-// For site owners: "Sitemaps that robots.txt names are read under the same rules and
-// pauses; URLs that they list are fetched if they are in scope and allowed."
+// For site owners: "Sitemaps that robots.txt names are read under the same rules and pauses; URLs
+// that they list are fetched if they are in scope and allowed."
 //
-// URLs in the sitemaps of a site are crawled if they are in scope and allowed; the sitemaps
-// themselves are not pages. They may be on another host if robots.txt names them, under the
-// robots.txt of that host, whose own sitemaps are not read.
+// A sitemap is not itself a page. It may be on another host if robots.txt names it. Then the
+// robots.txt of that host applies to it, and the sitemaps of that host are not read.
 func TestSitemapsAreRead(t *testing.T) {
 	for _, test := range []struct {
 		sitemaps crawler.Sitemaps
 		want     []string
-		asked    []string // sitemaps
+		asked    []string // sitemaps that are requested
 	}{
 		{crawler.SitemapsAlso, []string{"/", "/linked", "/mapped", "/zipped", "/listed", "/behind", "/far"},
 			[]string{"http://a.example/index.xml", "http://a.example/map.xml", "http://a.example/map.xml.gz", "http://a.example/list.txt", "http://files.example/a.xml"}},
@@ -101,7 +100,8 @@ func TestSitemapsAreRead(t *testing.T) {
 	}
 }
 
-// Sitemaps do not count for limits of pages. The hops of a page say that it was in a sitemap.
+// Sitemaps do not count for limits of pages. The hops of a page show that it was found in a
+// sitemap.
 func TestSitemapsAreNoPages(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,8 @@ func TestSitemapsAreNoPages(t *testing.T) {
 	}
 }
 
-// A seed that is a sitemap is a page, and is read.
+// A seed that is a sitemap counts as a page and is passed to the handler. It is also read as a
+// sitemap.
 func TestASeedMayBeASitemap(t *testing.T) {
 	for sitemaps, want := range map[crawler.Sitemaps][]string{
 		crawler.SitemapsOnly: {"http://a.example/map.xml", "http://a.example/", "http://a.example/mapped"},
@@ -148,7 +149,7 @@ func TestASeedMayBeASitemap(t *testing.T) {
 	}
 }
 
-// If only the seeds are in scope no sitemap is requested.
+// If only the seeds are in scope, no sitemap is requested.
 func TestAListOfSeedsNeedsNoSitemap(t *testing.T) {
 	for _, scope := range []crawler.Scope{crawler.SeedsOnly(), crawler.Both(crawler.SameHost(), crawler.SeedsOnly())} {
 		synctest.Test(t, func(t *testing.T) {
@@ -163,8 +164,8 @@ func TestAListOfSeedsNeedsNoSitemap(t *testing.T) {
 	}
 }
 
-// The sitemaps of a stored robots.txt are queued in each run: those that the last run had not
-// queued before a kill are not lost, nor those that it did not want.
+// Each run queues the sitemaps that a stored robots.txt names. So sitemaps are not lost if the last
+// run was killed before it had queued them, or did not want them.
 func TestAKeptRobotsTxtNamesItsSitemaps(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -181,7 +182,7 @@ func TestAKeptRobotsTxtNamesItsSitemaps(t *testing.T) {
 	})
 }
 
-// New sitemaps in the robots.txt of a site are read during a crawl of days.
+// If robots.txt names a new sitemap during a long crawl, it is read.
 func TestANewRobotsTxtNamesNewSitemaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -194,8 +195,8 @@ func TestANewRobotsTxtNamesNewSitemaps(t *testing.T) {
 	})
 }
 
-// Indexes that name each other, or always new ones, end. A file that is not a sitemap is
-// requested once, and invalid parts of a sitemap do not end the crawl.
+// A crawl ends even if sitemap indexes name each other, or always new ones. A file that is not a
+// sitemap is requested once. Invalid parts of a sitemap do not end the crawl.
 func TestSitemapsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -224,8 +225,7 @@ func TestSitemapsThatDoNotEnd(t *testing.T) {
 	})
 }
 
-// If many sites have large sitemaps, only a few are in memory at the same time, and all are
-// read.
+// If many sites have large sitemaps, all are read, but only a few are in memory at the same time.
 func TestManyLargeSitemaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const sites, pages = 12, 3000

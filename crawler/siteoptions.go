@@ -14,8 +14,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// CheckSite returns the error with which a crawl with the options o would end if Options.Site
-// returned s for a site. The error is an *OptionError whose Site is empty.
+// CheckSite checks the settings s of a site. It returns the *OptionError with which a crawl with
+// the options o would end if its Options.Site returned s. OptionError.Site is empty.
 func (o *Options) CheckSite(s SiteOptions) error {
 	if err := fetch.CheckHeader(s.Header, true); err != nil {
 		return &OptionError{Field: "Site.Header", Reason: err.Error(), Err: err}
@@ -36,8 +36,9 @@ func (o *Options) CheckSite(s SiteOptions) error {
 	return nil
 }
 
-// A loosening is a setting of a site that allows more requests than for other sites. It has the
-// name of the field in SiteOptions, and the name and the value of the same setting of a crawl.
+// A loosening is a setting of a site that allows more requests than for other sites. field is the
+// name in SiteOptions, setting and value are the name and the value of the corresponding setting of
+// a crawl.
 type loosening struct{ field, setting, value string }
 
 func (l loosening) String() string { return l.setting + "=" + l.value }
@@ -59,14 +60,13 @@ func (o *Options) loosened(s *SiteOptions) (more []loosening) {
 	return more
 }
 
-// larger reports whether own, the budget of one site, is larger than usual, the budget of each
-// other site. A usual budget of 0 or less, and a negative own one, are unlimited.
+// larger reports whether own, the budget of one site, is larger than usual, the budget of other
+// sites. A usual budget of 0 or less is unlimited, and so is a negative own budget.
 func larger[T ~int | ~int64](own, usual T) bool {
 	return usual > 0 && (own < 0 || own > usual)
 }
 
-// ownSettings returns the settings that s has for its site, other than those of all sites in a
-// crawl with the options o.
+// ownSettings returns the settings in s that its site does not share with other sites.
 func (o *Options) ownSettings(s *SiteOptions) (own []kept.Own) {
 	wider := o.loosened(s)
 	add := func(name, value string) {
@@ -97,8 +97,8 @@ func (o *Options) ownSettings(s *SiteOptions) (own []kept.Own) {
 	return own
 }
 
-// siteSettings returns the settings for sites that have none of their own. o must have its
-// defaults filled in (see fill).
+// siteSettings returns the settings of sites that have no settings of their own. fill must have
+// filled in the defaults of o.
 func (o *Options) siteSettings() kept.Site {
 	return kept.Site{
 		Policy: o.policy(), Delay: max(0, o.Delay),
@@ -107,16 +107,16 @@ func (o *Options) siteSettings() kept.Site {
 }
 
 // SitesByHost returns a function for Options.Site that looks up sites in a table. A key of the
-// table is a host or a site. A host, such as example.org, includes all hosts below it, and
-// every scheme and port. A site, such as http://localhost:8080, includes only itself. For a
-// site only one key applies: the key of the site itself if there is one, otherwise the longest
-// host name that includes it. Sites without a key have no settings of their own. The function
-// is safe for concurrent use if the scopes in the table are. The table may be changed after
-// SitesByHost has returned.
+// table is a host or a site. A host, such as example.org, includes all its subdomains, and every
+// scheme and port. A site, such as http://localhost:8080, includes only itself. For each site only
+// one key applies: the key of the site itself if there is one, otherwise the longest host name that
+// includes it. Sites without a key have no settings of their own. The function is safe for
+// concurrent use if the scopes in the table are. The table may be changed after SitesByHost has
+// returned.
 //
-// The error is an *OptionError for a key that is neither a host nor a site, or that means the
-// same as another key; OptionError.Site is the key as written. The options in the table are not
-// checked here. Options.CheckSite checks them, and so does each crawl.
+// The error is an *OptionError for a key that is neither a host nor a site, or that is equivalent
+// to another key. OptionError.Site is the key as written. The settings in the table are not checked
+// here: Options.CheckSite checks them, and so does each crawl.
 func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions, error) {
 	hosts, sites := map[string]SiteOptions{}, map[frontier.Site]SiteOptions{}
 	written := map[string]string{}
@@ -149,7 +149,7 @@ func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions,
 	}, nil
 }
 
-// siteKey parses a key: a host, or one site.
+// siteKey parses a key of the table of SitesByHost. It returns either a host or a site.
 func siteKey(key string) (host string, site frontier.Site, err error) {
 	if !strings.Contains(key, "://") {
 		if host = places.Host(key); host == "" {

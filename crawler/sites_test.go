@@ -26,7 +26,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A slow site, and a site of one's own.
+// The table has settings for a slow site, and for the operator's own site.
 func ExampleSitesByHost() {
 	sites, err := crawler.SitesByHost(map[string]crawler.SiteOptions{
 		"slow.example":         {Delay: 10 * time.Second},
@@ -50,7 +50,7 @@ func ExampleSitesByHost() {
 	// false true
 }
 
-// table returns an Options.Site for a table.
+// table returns a function for Options.Site that looks up sites in all.
 func table(t *testing.T, all map[string]crawler.SiteOptions) func(frontier.Site) crawler.SiteOptions {
 	t.Helper()
 	f, err := crawler.SitesByHost(all)
@@ -60,7 +60,7 @@ func table(t *testing.T, all map[string]crawler.SiteOptions) func(frontier.Site)
 	return f
 }
 
-// row adds a site of pages that each link to the next one.
+// row adds a site with a chain of pages, each of which links to the next one.
 func row(w *crawltest.Web, origin string, pages int) *crawltest.Site {
 	s := w.Site(origin)
 	for i := range pages {
@@ -69,7 +69,7 @@ func row(w *crawltest.Web, origin string, pages int) *crawltest.Site {
 	return s
 }
 
-// runOf runs a crawl with a directory, and returns its error.
+// runOf runs a crawl with a directory. It returns the crawl and its error.
 func runOf(t *testing.T, w *crawltest.Web, h crawler.HandlerFunc, o crawler.Options) (*crawler.Crawler, error) {
 	t.Helper()
 	o.Identity, o.Network, o.RootCAs = testIdentity, w, w.RootCAs()
@@ -86,8 +86,8 @@ func runOf(t *testing.T, w *crawltest.Web, h crawler.HandlerFunc, o crawler.Opti
 	return c, c.Run(t.Context(), h)
 }
 
-// A site's own delay applies from its first pause on, in a resumed run, after a kill, and in
-// the first run with that setting; a delay below the usual one has no effect.
+// The delay of a single site applies from its first pause on. It also applies in a resumed run,
+// after a kill, and in the first run with that setting. A delay below the usual one has no effect.
 func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 	const slow, usual, eager, late = "http://slow.example", "http://usual.example", "http://eager.example", "http://late.example"
 	dir, killed := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "killed")
@@ -146,8 +146,8 @@ func TestASiteKeepsADelayOfItsOwn(t *testing.T) {
 	}
 }
 
-// A site with a smaller budget ends there, and is reported like one that ends at the usual
-// budget; one with a larger budget gets more requests, in another run, too.
+// A site with a smaller budget ends there, and is reported like a site at the usual budget. A site
+// with a larger budget gets more requests, even in a later run.
 func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestASiteHasABudgetOfItsOwn(t *testing.T) {
 	})
 }
 
-// A site's own limits of bytes and time work like those for all sites.
+// Limits of bytes and of time for a single site work like the limits for all sites.
 func TestASiteHasBytesAndTimeOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -214,9 +214,9 @@ func TestASiteHasBytesAndTimeOfItsOwn(t *testing.T) {
 	})
 }
 
-// An excluded site gets no request, for a seed, a link, a redirect of a seed, an image, or a
-// redirect of a robots.txt; links out of the scope of a site are refused. When the setting is
-// removed, the URLs that were put aside are requested.
+// An excluded site gets no request: not for a seed, a link, a redirect of a seed, an image, or a
+// redirect of a robots.txt. Links out of the scope of a site are refused. When the setting is
+// removed, the URLs that were taken out of the queue are requested.
 func TestExcludedSitesGetNoRequest(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestExcludedSitesGetNoRequest(t *testing.T) {
 	}
 }
 
-// A queued page that is out of the scope of its site now is put aside.
+// If a queued page is out of the current scope of its site, it is taken out of the queue.
 func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -285,12 +285,12 @@ func TestAScopeOfASiteCountsForWhatIsQueued(t *testing.T) {
 	})
 }
 
-// A forbidden robots.txt permits requests to the site with AllowForbidden and a reason, and
-// closes the other sites. The reason is logged once in a run, and kept in crawl.log.
+// If a robots.txt has the status 403, only a site with AllowForbidden and a Reason gets requests
+// for pages. The reason is logged once in each run, and written to crawl.log.
 //
-// For site owners: "If robots.txt answers 401, 402, 403 or 451, nothing of the site is
-// fetched, unless the operator sets `--robots-forbidden allow`, as RFC 9309 permits, or
-// a program sets it for one site, with a reason that the log keeps."
+// For site owners: "If robots.txt answers 401, 402, 403 or 451, nothing of the site is fetched,
+// unless the operator sets `--robots-forbidden allow`, as RFC 9309 permits, or a program sets it
+// for one site, with a reason that the log keeps."
 func TestASiteMayBeCrawledThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
@@ -337,14 +337,14 @@ func TestASiteMayBeCrawledThoughItsRobotsTxtIsForbidden(t *testing.T) {
 	}
 }
 
-// Invalid settings are reported with field and site, by CheckSite before the crawl, and by the
-// error of Run. The site gets no request until they are corrected, and nothing is lost.
+// Invalid settings of a site are reported with field and site: by CheckSite before the crawl, and
+// by the error of Run. The site gets no request until they are corrected, and no URL is lost.
 func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		o     crawler.SiteOptions
 		field string
-		crawl crawler.Options // with these it is valid
+		crawl crawler.Options // options with which the settings are valid
 	}{
 		{"AllowForbidden", crawler.SiteOptions{AllowForbidden: true}, "Site.AllowForbidden", crawler.Options{Robots: crawler.Robots{AllowForbidden: true}}},
 		{"more pages", crawler.SiteOptions{MaxPages: crawler.DefaultHostPages + 1}, "Site.MaxPages", crawler.Options{Budget: crawler.Budget{MaxHostPages: -1}}},
@@ -394,8 +394,8 @@ func TestSettingsOfASiteThatAreNotValid(t *testing.T) {
 	}
 }
 
-// A panic ends the crawl, but not the process, also when a link to the site is found; the next
-// run continues.
+// If Options.Site panics, the crawl ends, but not the process. It may be called for a visit or for
+// a link. The next run continues.
 func TestAPanicAboutASiteEndsTheCrawl(t *testing.T) {
 	for _, bad := range []frontier.Site{"http://a.example", "http://b.example"} {
 		t.Run(string(bad), func(t *testing.T) {
@@ -423,7 +423,7 @@ func TestAPanicAboutASiteEndsTheCrawl(t *testing.T) {
 	}
 }
 
-// If Options.Site blocks for one site, it blocks no other visit and holds no lock: the other
+// If Options.Site blocks for one site, other visits do not wait and no lock is held: the other
 // sites are crawled, and the methods of the crawl work.
 func TestAFunctionSiteThatBlocksBlocksOnlyThatSite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -438,7 +438,7 @@ func TestAFunctionSiteThatBlocksBlocksOnlyThatSite(t *testing.T) {
 				c.Stats()
 				if s == "http://stuck.example" {
 					<-ctx.Done()
-					time.Sleep(time.Second) // the crawl has noticed that by then
+					time.Sleep(time.Second) // after that the crawl has noticed it
 				}
 				return crawler.SiteOptions{}
 			}})
@@ -466,7 +466,7 @@ func TestAFunctionSiteThatBlocksBlocksOnlyThatSite(t *testing.T) {
 }
 
 // With random settings that change at each call, no site gets a request that its robots.txt
-// forbids, nor more requests than the crawl permits.
+// forbids, or more requests than the options permit.
 func TestNoSettingsOfSitesMakeACrawlImpolite(t *testing.T) {
 	for seed := range uint64(3) {
 		dir := t.TempDir()
@@ -509,7 +509,8 @@ func TestNoSettingsOfSitesMakeACrawlImpolite(t *testing.T) {
 	}
 }
 
-// Keys are hosts with all hosts below them, or single sites; the closest key applies.
+// A key of the table is a host with all its subdomains, or a single site. The most specific key
+// applies.
 func TestSitesByHost(t *testing.T) {
 	all := map[string]crawler.SiteOptions{}
 	for _, key := range []string{"a.example", "WWW.A.example", "http://www.a.example:8080", "192.0.2.7", "2001:db8::1", "bücher.example", "https://b.example/"} {

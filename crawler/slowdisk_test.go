@@ -12,9 +12,9 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// All workers wait for a disk that takes an hour for each sync. When the context ends, or the
-// time of the run is up, their data is committed at once: they do not wait for one commit
-// each.
+// All workers wait for a disk on which each sync takes an hour. When the context ends, or the time
+// of the run is up, the data of all workers is committed together: the end does not take one commit
+// for each worker.
 func TestAnEndDoesNotWaitForRoomOnTheDisk(t *testing.T) {
 	const workers = 20
 	for _, byTime := range []bool{false, true} {
@@ -45,8 +45,8 @@ func TestAnEndDoesNotWaitForRoomOnTheDisk(t *testing.T) {
 				if err := c.Run(ctx, nil); err != nil && !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
-				// The running commit, one for the data of the workers, and one to merge: two
-				// syncs each.
+				// The end waits for the running commit, one commit for the data of the workers, and
+				// one to merge. Each has two syncs.
 				if took := time.Since(begin) - runs; took > 7*time.Hour {
 					t.Errorf("it ended %v after it was to", took)
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// With the default Concurrency good sites are crawled at their pace, even if many more sites
+// With the default Concurrency good sites are crawled at their usual pace, even if many more sites
 // never answer.
 func TestGoodSitesGoOnBesideManyThatHang(t *testing.T) {
 	const hostile, good, atMost = 400, 25, 3 * time.Minute

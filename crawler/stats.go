@@ -11,46 +11,61 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An End says why a run ended.
+// An End is the reason why a run ended.
 type End string
 
-// The ends of a run.
+// Reasons for the end of a run.
 const (
-	EndDone     End = "done"            // no URL is left in the queue
-	EndUnasked  End = "unasked"         // only unreachable, excluded or over-budget sites remain
-	EndPatience End = "patience"        // no URL may be requested or fetched again within Options.Patience
-	EndLimit    End = "limit"           // MaxBytes was reached; or Options.Limit was reached, and no requisite (image, script ...) is left that may be requested within Options.Patience
-	EndTime     End = "limit of time"   // Options.MaxTime was reached
-	EndStopped  End = "stopped"         // Crawler.Stop was called, or a handler returned ErrStop
-	EndBroken   End = "stopped at once" // the context ended
+	EndDone End = "done" // no URL is left in the queue
+	// Only sites remain that cannot be reached, are excluded or have spent their budget.
+	EndUnasked  End = "unasked"
+	EndPatience End = "patience" // no URL may be requested, or requested again, within Options.Patience
+	// MaxBytes was reached; or Options.Limit was reached, and the images and scripts of the pages
+	// are fetched or cannot be requested within Options.Patience
+	EndLimit   End = "limit"
+	EndTime    End = "limit of time"   // Options.MaxTime was reached
+	EndStopped End = "stopped"         // Crawler.Stop was called, or a handler returned ErrStop
+	EndBroken  End = "stopped at once" // the context ended
 )
 
-// Counts are the figures of a run so far.
+// Counts holds the figures of a run so far.
 type Counts struct {
-	Requests  int                 // all requests, including those for robots.txt
-	Robots    int                 // requests for robots.txt
-	Fetched   int                 // URLs that were answered, without robots.txt files and pages whose owner refuses the purpose; a URL that is fetched again (Options.Revisit) counts again
-	Pages     int                 // those in Fetched that are pages: they have a 2xx status, and are neither requisites (images, scripts ...) nor sitemaps
-	Bytes     int64               // bytes of bodies, as they came over the wire
-	Status    map[int]int         // number of answers by HTTP status, including those for robots.txt and incomplete ones, which also count in Errors
-	Errors    map[string]int      // number of requests without an answer, or with an incomplete one, by the stage that failed (fetch.Stage)
-	Retries   int                 // pages queued for another try
-	Handler   int                 // errors that the handler has returned, and its panics
-	Rescanned int                 // pages of the archive whose links were read again
-	Changes   map[ChangeClass]int // number of pages by how they changed since they were fetched before; pages for which that is unknown are not counted
-	Unread    int                 // pages whose archived earlier answer cannot be read
-	Cut       int                 // pages with more links than extract.MaxLinks; the links beyond that number were left out
-	Sitemaps  SitemapCounts
+	Requests int // all requests, including those for robots.txt
+	Robots   int // requests for robots.txt
+	// URLs that were answered, except robots.txt files and pages whose owner refuses the purpose of
+	// the crawl; a URL that is fetched again (Options.Revisit) counts again
+	Fetched int
+	// Answers counted in Fetched that have a 2xx status and are neither sitemaps nor images,
+	// scripts or the like.
+	Pages int
+	Bytes int64 // bytes of bodies, counted on the wire
+	// Number of answers by HTTP status; robots.txt counts, and so do incomplete answers, which are
+	// also in Errors.
+	Status map[int]int
+	// Number of requests with a missing or incomplete answer, by the stage that failed
+	// (fetch.Stage).
+	Errors    map[string]int
+	Retries   int // number of times that a page was queued for another try
+	Handler   int // errors and panics of the handler
+	Rescanned int // archived pages whose links were read again
+	// Number of pages by their change since the earlier fetch; pages with an unknown change are not
+	// counted.
+	Changes map[ChangeClass]int
+	Unread  int // pages whose archived earlier answer cannot be read
+	// Pages with more than extract.MaxLinks links; further links were left out.
+	Cut      int
+	Sitemaps SitemapCounts
 
-	// SkippedLinks has the number of links whose URL was not queued, by reason. A URL counts
-	// once for each page that links to it.
+	// SkippedLinks is the number of links whose URL was not queued, by reason. A URL counts once
+	// for each page that links to it.
 	SkippedLinks map[frontier.Code]int
-	SkippedURLs  map[frontier.Code]int // queued URLs that ended without a page, by reason
+	SkippedURLs  map[frontier.Code]int // number of queued URLs that ended without a page, by reason
 }
 
-// counts are Counts with a lock.
+// counts are the Counts of a running crawl, guarded by a lock.
 type counts struct {
-	mu     sync.Mutex // guards the fields below: a reader sees either all or none of the counts of one visit
+	// Guards the fields below, so that a reader sees either all or none of the counts of one visit.
+	mu     sync.Mutex
 	n      Counts
 	recent recent
 }
@@ -108,7 +123,7 @@ func (c *counts) snapshot() Counts {
 	return n
 }
 
-// Stats are the figures of a running crawl.
+// Stats holds the current figures of a running crawl.
 type Stats struct {
 	Counts
 	Frontier frontier.Stats
@@ -117,19 +132,23 @@ type Stats struct {
 // A Summary is the result of a run.
 type Summary struct {
 	Stats
-	End     End
-	Sites   int                   // number of sites that got a request, or have queued URLs
-	Waiting []frontier.SiteStatus // sites with URLs to fetch, or to fetch again, in the order of their next requests
-	Left    map[frontier.Code]int // number of URLs that are still queued, by the reason why they were not fetched; Crawler.Left lists them
-	// NextAgain is the earliest time at which a URL that was fetched will be fetched again (see
-	// frontier.Stats.Again); zero if no URL will be.
+	End   End
+	Sites int // number of sites that got a request or have queued URLs
+	// Sites with URLs to fetch or to fetch again, in the order of their next requests.
+	Waiting []frontier.SiteStatus
+	// Number of URLs that are still queued, by the reason why they were not fetched; Crawler.Left
+	// yields these URLs.
+	Left map[frontier.Code]int
+	// NextAgain is the earliest time at which a fetched URL will be fetched again (see
+	// frontier.Stats.Again). It is zero if no URL will be.
 	NextAgain time.Time
-	Repeats   []Repeat // bodies that many pages have, those with the most pages first
-	Traps     []Trap   // endless spaces of URLs where links were refused, those with the most links first
+	Repeats   []Repeat // bodies that many pages have, sorted by descending number of pages
+	// Endless spaces of URLs into which links were refused, sorted by descending number of links.
+	Traps []Trap
 }
 
-// String returns one line of text, which says how the run ended, what was fetched, and what is
-// left and why.
+// String returns one line of text with the reason for the end, the number of pages, and the URLs
+// that are left.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%s: %d answered in this run, %d of them pages", s.End, s.Fetched, s.Pages)
 	for _, r := range slices.Sorted(maps.Keys(s.Left)) {
@@ -157,25 +176,26 @@ func (s Summary) String() string {
 	return text
 }
 
-// A Trap is a place where links were refused because their URLs have the pattern of an endless
-// space, such as a calendar without end.
+// A Trap is an endless space of URLs, such as a calendar without end. Links into it were refused
+// because of the pattern of their URLs.
 type Trap struct {
 	Site    frontier.Site
 	Pattern string // the pattern in words, such as "the path repeats /a/b"
 	URLs    int    // number of links that were refused
 }
 
-// rateOver is the period over which rates are computed. It is long enough that the rate stays
-// about the same if there is one request every ten seconds.
+// rateOver is the period over which rates are computed. It is long enough for a steady rate even if
+// there is only one request every ten seconds.
 const rateOver = 30 * time.Second
 
-// recent has the figures of each of the last seconds, in a ring.
+// recent holds the figures of the last seconds of a run, one element per second, in a ring buffer.
 type recent struct {
 	began time.Time
 	ring  [int(rateOver/time.Second) + 1]second
 }
 
-// A second has the counts of one second of the run.
+// A second holds the counts of one second of the run. The field at is the number of that second,
+// counted from the start of the run.
 type second struct {
 	at              int
 	pages, requests int
@@ -192,9 +212,9 @@ func (r *recent) now() *second {
 	return s
 }
 
-// rate returns the rates of the last seconds, without the current second. The period is
-// rateOver or, if the run is younger, the age of the run. In the first second of a run the
-// rates are zero.
+// rate returns the average rates per second over the last rateOver, without the current second. If
+// the run is younger than rateOver, it averages over the age of the run. In the first second of a
+// run the rates are zero.
 func (r *recent) rate() StatusRate {
 	at := int(time.Since(r.began) / time.Second)
 	over := min(at, len(r.ring)-1)
@@ -219,17 +239,22 @@ func (c *counts) rate() StatusRate {
 	return c.recent.rate()
 }
 
-// SitemapCounts are the figures of the sitemaps of a run. A sitemap that counts in Named, but
-// neither in Read nor in Failed, was redirected, refused, out of scope or read by an earlier
-// run, or it is still queued. With SitemapsNone nothing is counted.
+// SitemapCounts holds the figures of the sitemaps of a run. A sitemap may count in Named, but
+// neither in Read nor in Failed: if it was redirected, refused, out of scope or read by an earlier
+// run, or is still queued. With SitemapsNone nothing is counted.
 type SitemapCounts struct {
-	Named  int // URLs that robots.txt files and sitemap indexes name as sitemaps, each once, in scope or not
-	Read   int // answers with a 2xx status, including those of seeds and pages that are sitemaps; a sitemap that is fetched again counts again
-	Failed int // sitemaps that ended with an error status (400 or more), or without an answer
-	URLs   int // URLs that sitemaps list, queued or not; URLs of other sitemaps in them are not counted
-	Empty  int // those sitemaps counted in Read that list nothing
+	// Sitemaps that robots.txt files and sitemap indexes name, each URL once, even out of scope.
+	Named int
+	// Answers with a 2xx status, including seeds and pages that are sitemaps; a sitemap that is
+	// fetched again counts again.
+	Read   int
+	Failed int // sitemaps that ended with a status of 400 or more, or without an answer
+	// Page URLs that sitemaps list, even if they are not queued; URLs of other sitemaps are not
+	// counted.
+	URLs  int
+	Empty int // sitemaps counted in Read that list nothing
 
-	FirstEmpty []EmptySitemap // the first sitemaps that list nothing, up to three
+	FirstEmpty []EmptySitemap // the first sitemaps that list nothing, at most three
 }
 
 // An EmptySitemap is a sitemap that was fetched and lists nothing.
@@ -239,16 +264,16 @@ type EmptySitemap struct {
 }
 
 const (
-	// maxFirstEmpty is how many sitemaps without a URL a summary names.
+	// maxFirstEmpty is the maximum number of empty sitemaps in SitemapCounts.FirstEmpty.
 	maxFirstEmpty = 3
-	// maxNamedSitemaps is how many named sitemaps are remembered, so that each is counted once.
-	// If there are more, the others are counted each time they are named.
+	// maxNamedSitemaps is the maximum number of sitemaps that are remembered in order to count each
+	// only once. Further sitemaps are counted each time they are named.
 	maxNamedSitemaps = 1 << 16
 )
 
-// A StatusRate is the current rate of a run per second, over the last seconds.
+// A StatusRate holds the average rates of a run per second, over its last seconds.
 type StatusRate struct {
-	Seconds  float64 `json:"seconds"` // length of the period: at most 30 seconds
+	Seconds  float64 `json:"seconds"` // length of the averaging period, at most 30
 	Pages    float64 `json:"pages"`
 	Requests float64 `json:"requests"`
 	Bytes    float64 `json:"bytes"`
@@ -256,9 +281,11 @@ type StatusRate struct {
 
 // sitemapTally counts the sitemaps of a run.
 type sitemapTally struct {
-	mu    sync.Mutex // guards all fields; used by visits of a sitemap, or of a page whose robots.txt names one
+	// Guards all fields; visits of sitemaps use it, and visits of pages whose robots.txt names
+	// sitemaps.
+	mu    sync.Mutex
 	n     SitemapCounts
-	named map[uint64]struct{} // hashes of the keys of sitemaps that were named
+	named map[uint64]struct{} // hashes of the keys of named sitemaps
 }
 
 func (t *sitemapTally) counts() SitemapCounts {
@@ -269,8 +296,8 @@ func (t *sitemapTally) counts() SitemapCounts {
 	return n
 }
 
-// name counts sitemaps that a robots.txt or a sitemap index names. sums are the results of
-// sitemapSum for them.
+// name counts sitemaps that a robots.txt or a sitemap index names. sums are their hashes, as
+// returned by sitemapSum.
 func (t *sitemapTally) name(sums []uint64) {
 	if len(sums) == 0 {
 		return
@@ -297,9 +324,9 @@ func (t *sitemapTally) fail() {
 	t.n.Failed++
 }
 
-// read counts a sitemap that was fetched. urls is the number of URLs that the sitemap lists.
-// empty is its EmptySitemap.Reason, or "" if it lists anything. read returns how many empty
-// sitemaps were counted so far.
+// read counts a fetched sitemap. urls is the number of URLs that it lists. empty is its
+// EmptySitemap.Reason, or "" if it lists something. read returns the number of empty sitemaps so
+// far.
 func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -317,5 +344,5 @@ func (t *sitemapTally) read(u frontier.URL, urls int, empty string) int {
 	return n.Empty
 }
 
-// A State is the state of a crawl.
+// A State is the state of a crawl, such as "running".
 type State string

@@ -10,7 +10,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// Oldest returns a site that does not answer, and since when.
+// Oldest returns the site that does not answer, and the start of its visit.
 func TestOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -26,7 +26,7 @@ func TestOldest(t *testing.T) {
 			t.Errorf("%s is visited before the run", site)
 		}
 		ended := make(chan error)
-		// The crawl. It ends when both sites have answered.
+		// This goroutine runs the crawl. It ends when both sites have answered.
 		go func() { ended <- c.Run(context.Background(), nil) }()
 		time.Sleep(7 * time.Second)
 		synctest.Wait()

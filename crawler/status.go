@@ -9,31 +9,32 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// statusVersion is the version of Status. It changes if a field gets another meaning or is
-// removed, but not if a field is added.
+// statusVersion is the version of the fields of Status. It changes if a field gets another meaning
+// or is removed, but not if a field is added.
 const statusVersion = 3
 
-// The states of a crawl. The last four are only returned by ReadStatus.
+// The states of a crawl. Only ReadStatus returns the last four.
 const (
 	StateStarting State = "starting" // Run has not queued the seeds yet
 	StateRunning  State = "running"
 	StatePaused   State = "paused"   // Crawler.Pause was called
-	StateStopping State = "stopping" // running visits are finished, no new one begins
+	StateStopping State = "stopping" // running visits are finished, and no new visit begins
 	StateEnded    State = "ended"    // see Status.End
-	StateKilled   State = "killed"   // the last run did not end by itself
+	StateKilled   State = "killed"   // the last run was killed
 	StateNoRoom   State = "no room"  // the last run ended because the disk was full
-	StateUnknown  State = "unknown"  // the last run ended, but it was not recorded how
+	StateUnknown  State = "unknown"  // the last run ended, but the reason was not recorded
 
-	// StateNotBegun is the state of a directory whose run ended before its first request:
-	// the next run begins the crawl.
+	// StateNotBegun is the state of a directory whose run ended before its first request. The next
+	// run begins the crawl.
 	StateNotBegun State = "not begun"
 )
 
-// A Status describes a crawl at a moment, for people and programs. As JSON its fields are
-// never renamed.
+// A Status describes the current state of a crawl, for people and programs. The names of its JSON
+// fields never change.
 type Status struct {
-	Version int       `json:"version"` // of these fields; it changes if a field gets another meaning or is removed
-	Time    time.Time `json:"time"`    // when the figures below were read
+	// Version of these fields; changes if a field gets another meaning or is removed.
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"` // when the figures were read
 	State   State     `json:"state"`
 	End     End       `json:"end,omitempty"` // why the run ended (StateEnded) or is about to end (StateStopping)
 	Dir     string    `json:"dir,omitempty"`
@@ -41,19 +42,20 @@ type Status struct {
 	Began   time.Time `json:"began,omitzero"` // start of the run
 	Seconds float64   `json:"seconds"`        // from Began to Time
 
-	Run    StatusRun             `json:"run"`
-	Rate   StatusRate            `json:"rate"`
-	Crawl  StatusCrawl           `json:"crawl"`
-	Sites  StatusSites           `json:"sites"`
-	Left   map[frontier.Code]int `json:"left,omitempty"` // number of queued URLs, by the reason why they are not fetched, as in Summary
+	Run   StatusRun   `json:"run"`
+	Rate  StatusRate  `json:"rate"`
+	Crawl StatusCrawl `json:"crawl"`
+	Sites StatusSites `json:"sites"`
+	// Number of queued URLs by the reason why they are not fetched, like Summary.Left.
+	Left   map[frontier.Code]int `json:"left,omitempty"`
 	Polite StatusPolite          `json:"politeness"`
 	Memory StatusMemory          `json:"memory,omitzero"`
 
-	Limits map[string]string `json:"limits,omitempty"` // the limits that apply now, by name, as texts of Setting.String
-	Orders []Order           `json:"orders,omitempty"` // as returned by Crawler.Orders
+	Limits map[string]string `json:"limits,omitempty"` // the current limits by name, in the form of Setting.String
+	Orders []Order           `json:"orders,omitempty"` // see Crawler.Orders
 }
 
-// A StatusRun has the figures of a run so far. They are those of Counts.
+// A StatusRun holds the figures of a run so far. The fields have the meaning of those in Counts.
 type StatusRun struct {
 	Pages     int                 `json:"pages"`
 	Fetched   int                 `json:"fetched"`
@@ -72,25 +74,25 @@ type StatusRun struct {
 	SkippedURLs  map[frontier.Code]int `json:"skipped_urls,omitempty"`
 }
 
-// A StatusCrawl is the progress of a crawl over all runs. There is no estimate of its end,
-// because the links on the pages that are still queued are not known yet.
+// A StatusCrawl is the progress of a crawl over all runs. It has no estimate of the end, because
+// the links on queued pages are not known yet.
 type StatusCrawl struct {
-	// BudgetPages is the number of pages that count for limits. Each page counts once, even if
-	// it is fetched again. A page also counts if its owner refuses the purpose of the crawl in
-	// the answer.
+	// BudgetPages is the number of pages that count for limits. Each page counts once, even if it
+	// is fetched again. A page whose owner refuses the purpose of the crawl in the answer counts,
+	// too.
 	BudgetPages int `json:"budget_pages"`
 
-	Bytes  int64 `json:"bytes"` // bytes of bodies, as they came over the wire
-	Done   int   `json:"done"`  // URLs that were fetched, or will not be
+	Bytes  int64 `json:"bytes"` // bytes of bodies, counted on the wire
+	Done   int   `json:"done"`  // URLs that were fetched or will not be fetched
 	Queued int   `json:"queued"`
-	Again  int   `json:"again,omitempty"` // URLs that ended, and wait to be fetched again (Options.Revisit)
-	Known  int   `json:"entered"`         // the sum of Done, Queued and Again; it grows as links are found
+	Again  int   `json:"again,omitempty"` // URLs that were visited and wait to be fetched again (Options.Revisit)
+	Known  int   `json:"entered"`         // the sum of Done, Queued and Again, which grows when links are found
 
-	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL of Again may be fetched; zero if no time is known
+	NextAgain time.Time `json:"next_again,omitzero"` // when the first URL counted in Again may be fetched; zero if unknown
 }
 
-// StatusPolite says how well the pauses between requests were kept. Its figures are those of
-// frontier.Politeness.
+// StatusPolite says how well the pauses between requests were kept. The fields have the meaning of
+// those in frontier.Politeness.
 type StatusPolite struct {
 	Requests    int     `json:"paced_requests"` // requests that had to keep a pause
 	Early       int     `json:"early_requests"`
@@ -100,13 +102,14 @@ type StatusPolite struct {
 
 // A StatusMemory is the memory of the process, in bytes.
 type StatusMemory struct {
-	Heap  uint64 `json:"heap"`  // heap objects, including unreachable ones that the garbage collector has not freed yet
+	// Heap objects, including unreachable ones that the garbage collector has not freed yet.
+	Heap  uint64 `json:"heap"`
 	Total uint64 `json:"total"` // memory taken from the operating system and not given back
 }
 
-// Status returns the current status. It may be called at any time, from any goroutine. It reads
-// the sites that have URLs to fetch, a few hundred at a time. The crawl continues meanwhile, so
-// the figures of different sites may be of different moments.
+// Status returns the current status. It may be called at any time and from any goroutine. It reads
+// the sites that have URLs to fetch, a few hundred at a time. The crawl continues meanwhile, so the
+// figures of different sites may be from different moments.
 func (c *Crawler) Status() Status {
 	s := Status{Version: statusVersion, Time: time.Now(), Dir: c.opts.Dir, Name: c.opts.Identity.Token, State: StateStarting}
 	s.Limits, s.Orders = c.limitTexts(c.Limits()), c.Orders()
@@ -116,9 +119,9 @@ func (c *Crawler) Status() Status {
 	c.mu.Lock()
 	s.End, s.Began = c.end, c.began
 	switch {
-	case !c.over.IsZero():
+	case !c.endedAt.IsZero():
 		s.State = StateEnded
-		s.Time = c.over
+		s.Time = c.endedAt
 	case c.stop:
 		s.State = StateStopping
 	case c.paused:
@@ -170,7 +173,7 @@ func (s *Status) count(n Counts) {
 	}
 }
 
-// memory reads the runtime's metrics, without stopping the world.
+// memory reads the memory figures from the runtime's metrics, which does not stop the program.
 func memory() StatusMemory {
 	of := []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
@@ -179,35 +182,50 @@ func memory() StatusMemory {
 	return StatusMemory{of[0].Value.Uint64(), of[1].Value.Uint64() - of[2].Value.Uint64()}
 }
 
-// StatusSites are the sites of a crawl: how many there are in each state, and a few sites as
+// StatusSites describes the sites of a crawl: the number of sites in each state, and a few sites as
 // examples.
 type StatusSites struct {
-	Known    int `json:"known"`        // number of sites that got a request, or have queued URLs
-	Left     int `json:"left"`         // sites with URLs to fetch, or to fetch again. The fields Busy to Excluded count some of these sites:
-	Busy     int `json:"busy"`         // sites with a running request
-	Due      int `json:"due"`          // sites that may get a request now
-	Waiting  int `json:"waiting"`      // sites that wait for a time
-	Parked   int `json:"parked"`       // sites that wait until another site has answered
-	GivenUp  int `json:"given_up"`     // sites that get no more requests in this run, because they or their robots.txt did not answer
+	Known int `json:"known"` // number of sites that got a request or have queued URLs
+	// Sites with URLs to fetch or to fetch again; each of the fields from Busy to Excluded counts
+	// some of them.
+	Left    int `json:"left"`
+	Busy    int `json:"busy"`    // sites with a running request
+	Due     int `json:"due"`     // sites that may get a request now
+	Waiting int `json:"waiting"` // sites that must wait until some time
+	Parked  int `json:"parked"`  // sites that wait until another site has answered
+	// Sites that get no more requests in this run, because they or their robots.txt did not answer.
+	GivenUp  int `json:"given_up"`
 	Spent    int `json:"budget_spent"` // sites whose budget is used up
-	Excluded int `json:"excluded"`     // by Crawler.Exclude
+	Excluded int `json:"excluded"`     // sites that Crawler.Exclude has excluded
 
-	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // the sites counted in Waiting, by the clock that they wait for
+	Clocks map[frontier.Clock]StatusClock `json:"clocks,omitempty"` // the sites counted in Waiting, by the clock for which they wait
 
-	Next    *StatusSite `json:"next,omitempty"`    // of the sites counted in Waiting, the one that may get a request first
-	Last    *StatusSite `json:"last,omitempty"`    // of the sites counted in Waiting, the one that may get a request last
-	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, of those with queued URLs
-	Longest *StatusSite `json:"longest,omitempty"` // the site whose queued URLs take longest to fetch; its Seconds is the time that they take if robots.txt allows all of them, with the pause of the site between two; URLs to fetch again are not included
-	Asking  *StatusSite `json:"asking,omitempty"`  // the site of the running visit that began first; its Seconds is the age of that visit
+	// The site with the earliest next request, among those counted in Waiting.
+	Next    *StatusSite `json:"next,omitempty"`
+	Last    *StatusSite `json:"last,omitempty"`    // the site with the latest next request, among those counted in Waiting
+	Slowest *StatusSite `json:"slowest,omitempty"` // the site with the longest pause, among those with queued URLs
+	// The site whose queued URLs take longest to fetch. Seconds is the time that they take with the
+	// pause of the site, if robots.txt allows all of them; URLs to fetch again are not included.
+	Longest *StatusSite `json:"longest,omitempty"`
+	// The site of the visit that has been running longest; Seconds is the age of that visit.
+	Asking *StatusSite `json:"asking,omitempty"`
 
-	// At most five sites of each kind, for a list of the sites that matter now.
-	AskingSites  []StatusSite `json:"asking_sites,omitempty"`   // of the running visits that began first, the first of them first; Seconds is the age of the visit
-	WaitingSites []StatusSite `json:"waiting_sites,omitempty"`  // of the sites counted in Waiting, those that may get a request last, the last one first
-	GivenUpSites []StatusSite `json:"given_up_sites,omitempty"` // of the sites counted in GivenUp, those with the most queued URLs; Given and Detail say why
-	LongestFirst []StatusSite `json:"longest_first,omitempty"`  // the sites whose queued URLs take longest to fetch, at most 15, the longest first; Seconds as in Longest
+	// Each of the lists below has at most five sites, except LongestFirst.
+
+	// Sites of the running visits, in the order in which the visits began; Seconds is the age of
+	// the visit.
+	AskingSites []StatusSite `json:"asking_sites,omitempty"`
+	// Sites counted in Waiting, sorted by descending time of the next request.
+	WaitingSites []StatusSite `json:"waiting_sites,omitempty"`
+	// Sites counted in GivenUp, sorted by descending number of queued URLs; Given and Detail give
+	// the reason.
+	GivenUpSites []StatusSite `json:"given_up_sites,omitempty"`
+	// The sites whose queued URLs take longest to fetch, at most 15, the longest first. Seconds is
+	// that time, as in Longest.
+	LongestFirst []StatusSite `json:"longest_first,omitempty"`
 }
 
-// mostSites is the most sites in each list of StatusSites.
+// mostSites is the maximum number of sites in each list of StatusSites except LongestFirst.
 const mostSites = 5
 
 // A StatusClock describes the sites that wait for the same frontier.Clock.
@@ -219,17 +237,17 @@ type StatusClock struct {
 	Last   time.Time `json:"last"`
 }
 
-// A StatusSite is one site.
+// A StatusSite describes one site.
 type StatusSite struct {
 	Site    frontier.Site  `json:"site"`
 	Queued  int            `json:"queued,omitempty"`
 	Again   int            `json:"again,omitempty"`         // number of URLs to fetch again
-	Due     time.Time      `json:"due,omitzero"`            // when it may get its next request
-	By      frontier.Clock `json:"clock,omitempty"`         // the clock that it waits for
-	Pause   float64        `json:"delay_seconds,omitempty"` // between two requests, in seconds
+	Due     time.Time      `json:"due,omitzero"`            // when the site may get its next request
+	By      frontier.Clock `json:"clock,omitempty"`         // the clock for which the site waits
+	Pause   float64        `json:"delay_seconds,omitempty"` // pause between two requests
 	Seconds float64        `json:"seconds,omitempty"`       // see StatusSites.Longest, Asking and AskingSites
-	Given   frontier.Code  `json:"given_up,omitempty"`      // why it was given up in this run, see StatusSites.GivenUpSites
-	Detail  string         `json:"detail,omitempty"`        // the fact that decided Given, such as a failed connection
+	Given   frontier.Code  `json:"given_up,omitempty"`      // why the site was given up in this run, see StatusSites.GivenUpSites
+	Detail  string         `json:"detail,omitempty"`        // the failure that led to Given, such as a failed connection
 }
 
 // add counts a site. Sites may be added in any order.
@@ -262,7 +280,7 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 	case wait <= 0:
 		s.Due++
 	default:
-		s.wait(one)
+		s.addWaiting(one)
 	}
 	one.keepIf(&s.Slowest, func(was *StatusSite) bool { return one.Pause > was.Pause })
 	if st.Queued == 0 {
@@ -276,9 +294,9 @@ func (s *StatusSites) add(st frontier.SiteStatus, now time.Time) {
 // mostLongest is the maximum number of sites in StatusSites.LongestFirst.
 const mostLongest = 15
 
-// insert adds s to sites, which are sorted by Seconds, the largest first. If there are more than
-// mostLongest sites then, it leaves out the last one. Sites with the same Seconds are sorted by
-// name, so that the result does not depend on the order of the calls.
+// insert adds s to sites, which are sorted by descending Seconds. If there are more than
+// mostLongest sites, it removes the last one. Sites with equal Seconds are sorted by name, so that
+// the result does not depend on the order of the calls.
 func (s StatusSite) insert(sites []StatusSite) []StatusSite {
 	order := func(a, b StatusSite) int {
 		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Site, b.Site))
@@ -291,8 +309,8 @@ func (s StatusSite) insert(sites []StatusSite) []StatusSite {
 	return sites[:min(len(sites), mostLongest)]
 }
 
-// wait counts a site that must not get a request yet.
-func (s *StatusSites) wait(one StatusSite) {
+// addWaiting counts a site that must not get a request yet.
+func (s *StatusSites) addWaiting(one StatusSite) {
 	s.Waiting++
 	c, known := s.Clocks[one.By]
 	c.Sites++
@@ -313,8 +331,8 @@ func (s *StatusSites) wait(one StatusSite) {
 	s.WaitingSites = one.keepAmong(s.WaitingSites, func(a, b *StatusSite) int { return b.Due.Compare(a.Due) })
 }
 
-// keepAmong returns the list with s in its place, cut to mostSites. The order decides between two
-// sites; the site's name, if the order does not.
+// keepAmong inserts s into the sorted list, and cuts the list to mostSites elements. Sites that are
+// equal in the given order are sorted by name.
 func (s StatusSite) keepAmong(list []StatusSite, order func(a, b *StatusSite) int) []StatusSite {
 	at, _ := slices.BinarySearchFunc(list, &s, func(one StatusSite, of *StatusSite) int {
 		return cmp.Or(order(&one, of), cmp.Compare(one.Site, of.Site))
@@ -326,14 +344,15 @@ func (s StatusSite) keepAmong(list []StatusSite, order func(a, b *StatusSite) in
 	return list[:min(len(list), mostSites)]
 }
 
-// keepIf replaces *kept by a pointer to a copy of s, if *kept is nil or better(*kept) is true.
+// keepIf sets *kept to a copy of s if *kept is nil or better(*kept) is true.
 func (s StatusSite) keepIf(kept **StatusSite, better func(*StatusSite) bool) {
 	if *kept == nil || better(*kept) {
 		*kept = &s
 	}
 }
 
-// Stats returns the current figures. It may be called at any time, from any goroutine.
+// Stats returns the current figures. It may be called at any time and from any goroutine. Before
+// Run it returns zero figures.
 func (c *Crawler) Stats() Stats {
 	if !c.running() {
 		return Stats{}
@@ -341,8 +360,8 @@ func (c *Crawler) Stats() Stats {
 	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats()}
 }
 
-// Summary returns the result of the run. It may be called after Run has returned, or after Idle
-// has returned true.
+// Summary returns the result of the run. Call it after Run has returned, or after Idle has returned
+// true.
 func (c *Crawler) Summary() Summary {
 	if c.idle != nil && !c.running() {
 		return *c.idle
@@ -376,8 +395,8 @@ func (c *Crawler) Summary() Summary {
 	return s
 }
 
-// Oldest returns the site and the start of the longest-running visit, for progress output. If a
-// site does not answer, or the handler does not return, Oldest shows for which site. ok is
+// Oldest returns the site and the start of the visit that has been running longest, for progress
+// output. A site that does not answer, or a handler that does not return, shows up here. ok is
 // false if no visit is running.
 func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	if !c.running() {
@@ -386,9 +405,9 @@ func (c *Crawler) Oldest() (site frontier.Site, since time.Time, ok bool) {
 	return c.visits.oldest()
 }
 
-// Longest returns, of the sites with queued URLs, the one that gets its next request last. It
-// is for progress output: the result says which site the run waits for, why, and until when.
-// Longest returns false if no site waits.
+// Longest returns the site with the latest next request, among the sites with queued URLs. Progress
+// output can show it as the site that the run waits for, with the reason and the time. The result
+// is false if no site waits.
 func (c *Crawler) Longest(now time.Time) (frontier.SiteStatus, bool) {
 	if !c.running() {
 		return frontier.SiteStatus{}, false

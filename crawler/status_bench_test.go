@@ -9,7 +9,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// The time of Status and ReadStatus for a crawl of a million URLs on a hundred thousand sites.
+// BenchmarkStatus measures Status and ReadStatus for a crawl of a million URLs on a hundred
+// thousand sites.
 func BenchmarkStatus(b *testing.B) {
 	const sites, each = 100_000, 10
 	dir := b.TempDir()
@@ -54,7 +55,7 @@ func BenchmarkStatus(b *testing.B) {
 			look(b, c.Status())
 		}
 	})
-	if err := db.Put(keyAsked, c.asked()); err != nil { // as a run does at its start
+	if err := db.Put(keyStoredRun, c.storedRun()); err != nil { // a run does this at its start
 		b.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

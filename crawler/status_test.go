@@ -19,7 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// The Status of a crawl while it runs, at its end, and from its directory.
+// TestStatus compares the Status of a crawl during the run, at its end, and from its directory.
 func TestStatus(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,15 +65,15 @@ func TestStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		end.Memory, end.Orders = crawler.StatusMemory{}, end.Orders[:1] // the pause belongs to that run
+		end.Memory, end.Orders = crawler.StatusMemory{}, end.Orders[:1] // the pause applied only to that run
 		if diff := cmp.Diff(end, read); diff != "" {
 			t.Errorf("from its directory: %s", diff)
 		}
 	})
 }
 
-// The directory of a killed crawl has the figures of the crawl, but not those of the run; the
-// status of a running crawl cannot be read from its directory.
+// If a crawl was killed, its directory has the figures of the crawl, but not those of the run. If a
+// crawl is running, its status cannot be read from the directory.
 func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	for i := range 2 {
@@ -134,7 +134,8 @@ func TestTheStatusOfACrawlThatWasKilled(t *testing.T) {
 	}
 }
 
-// A run that failed has stored no status, and that of the run before is not used.
+// A run that failed has stored no status. The status of the previous run is not returned in its
+// place.
 func TestTheStatusOfARunThatFailed(t *testing.T) {
 	dir := t.TempDir()
 	for i, want := range []crawler.State{crawler.StateEnded, crawler.StateUnknown} {
@@ -158,7 +159,7 @@ func TestTheStatusOfARunThatFailed(t *testing.T) {
 	}
 }
 
-// The rate is that of the last half minute, or of the run if it is younger.
+// The rate is the average over the last half minute, or over the run if it is younger.
 func TestTheRateIsThatOfTheLastSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 200)
@@ -187,7 +188,7 @@ func TestTheRateIsThatOfTheLastSeconds(t *testing.T) {
 	})
 }
 
-// statusWeb has a site of each kind.
+// statusWeb returns a web with a site of each kind.
 func statusWeb(t *testing.T) *crawltest.Web {
 	w := crawltest.New(t)
 	a := w.Site("http://a.example")

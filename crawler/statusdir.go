@@ -13,10 +13,10 @@ import (
 )
 
 // ReadStatus returns the Status of a crawl that is not running, from its directory, and changes
-// nothing. The figures of the last run are those at its end. If that run was killed or the disk
-// was full, its figures are missing. The Status then has what was committed last, and Time is
-// the time of that commit. If the crawl is in StateNotBegun, only Version, Dir, Time and State
-// are set. It fails as storage.OpenReader does, except with a *storage.NotBegunError.
+// nothing. The figures of the last run are those at its end. If that run was killed or the disk was
+// full, the figures of the run are missing, the other fields have the last committed state, and
+// Time is the time of that commit. If the crawl is in StateNotBegun, only Version, Dir, Time and
+// State are set. ReadStatus fails like storage.OpenReader, except with a *storage.NotBegunError.
 func ReadStatus(dir string) (s Status, err error) {
 	var notBegun *store.NotBegunError
 	if s, err = readStatus(dir); errors.As(err, &notBegun) {
@@ -34,9 +34,9 @@ func readStatus(dir string) (s Status, err error) {
 	return s, errors.Join(err, r.Close())
 }
 
-// StatusOf returns the Status of a whole crawl on several nodes, while nodes run or not, and changes
-// nothing. It has no figures of a run, because each node has its own (Crawler.Status). It fails if
-// the database cannot be read, or has no crawl.
+// StatusOf returns the Status of a whole crawl on several nodes, and changes nothing. The nodes may
+// be running. The Status has no figures of a run, because each node has its own (Crawler.Status).
+// StatusOf fails if the database cannot be read, or has no crawl.
 func StatusOf(state storage.State) (s Status, err error) {
 	r, err := store.OpenState(state, "")
 	if err != nil {
@@ -53,8 +53,8 @@ func StatusOf(state storage.State) (s Status, err error) {
 // statusOf returns the status of the crawl that r reads.
 func statusOf(r *store.Reader) (s Status, err error) {
 	dir := r.Dir()
-	var was asked
-	if err := lastAsked(r, &was); err != nil {
+	var was storedRun
+	if err := readStoredRun(r, &was); err != nil {
 		return Status{}, err
 	}
 	if s, err = lastStatus(r, &was); err != nil {
@@ -66,7 +66,7 @@ func statusOf(r *store.Reader) (s Status, err error) {
 	o := was.options()
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[frontier.Code]int{}
-	left := leftOf{o: &o, now: s.Time, end: s.End, orders: s.Orders}
+	left := leftReasons{o: &o, now: s.Time, end: s.End, orders: s.Orders}
 	if left.own, err = kept.ReadSites(r, o.siteSettings()); err != nil {
 		return Status{}, err
 	}
@@ -97,16 +97,16 @@ func statusOf(r *store.Reader) (s Status, err error) {
 	return s, nil
 }
 
-// lastStatus returns the status that the last run has stored. If it has stored none, the result
-// has only the State and the time of the last commit. If the status has version 1, some of its
-// figures have other names, and are missing in the result.
-func lastStatus(r *store.Reader, was *asked) (Status, error) {
+// lastStatus returns the status that the last run has stored. If it has stored none, the result has
+// only the State and the time of the last commit. In a status of version 1 some figures had other
+// names; they are missing in the result.
+func lastStatus(r *store.Reader, was *storedRun) (Status, error) {
 	var s keptStatus
 	_, err := r.Get(keyStatus, &s)
 	switch {
 	case err != nil:
 		return Status{}, err
-	case r.Unclean() && endedFull(r.Dir()):
+	case r.Unclean() && diskWasFull(r.Dir()):
 		return Status{State: StateNoRoom, Time: r.LastCommit()}, nil
 	case r.Unclean():
 		return Status{State: StateKilled, Time: r.LastCommit()}, nil
@@ -116,9 +116,9 @@ func lastStatus(r *store.Reader, was *asked) (Status, error) {
 	return s.Status, nil
 }
 
-// endedFull reports whether the last run ended because the disk was full. Such a run cannot
-// record its end in the state.
-func endedFull(dir string) bool {
+// diskWasFull reports whether the last run ended because the disk was full. On a full disk the run
+// cannot record its end in the state, so this is recorded elsewhere.
+func diskWasFull(dir string) bool {
 	if dir == "" {
 		return false
 	}
@@ -126,8 +126,9 @@ func endedFull(dir string) bool {
 	return err == nil && run.Full
 }
 
-// A leftOf finds out why the queued URLs of a crawl that is not running were not fetched.
-type leftOf struct {
+// A leftReasons computes the reasons why the queued URLs of a crawl that is not running were not
+// fetched.
+type leftReasons struct {
 	o      *Options
 	own    kept.Sites
 	now    time.Time
@@ -135,8 +136,8 @@ type leftOf struct {
 	orders []Order
 }
 
-// site returns the status of a site as a frontier would return it in a run.
-func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
+// site returns the status of a site that a frontier would return during a run.
+func (l *leftReasons) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 	settings, err := l.own.Of(st.Site)
 	one := frontier.SiteStatus{
 		Site: st.Site, Queued: st.Queued, Again: st.Again, NextAgain: st.NextAgain, Spent: st.Spent, Due: st.Clocks.Due, By: st.Clocks.By, Given: st.Fate,
@@ -164,32 +165,32 @@ func (l *leftOf) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 	return one, err
 }
 
-func (l *leftOf) why(one frontier.SiteStatus) frontier.Code {
+func (l *leftReasons) why(one frontier.SiteStatus) frontier.Code {
 	return heldAt(one, l.end, l.now, (&Limits{Patience: l.o.Patience}).patience()).Code
 }
 
-// options returns the options of a run from the stored texts. An option whose text cannot be
-// parsed any more has its default.
-func (a asked) options() (o Options) {
+// options returns the options of a run from the stored texts. An option whose text cannot be parsed
+// keeps its default.
+func (a storedRun) options() (o Options) {
 	for _, s := range o.Settings() {
 		if text, known := a.Settings[s.Name]; known {
-			_ = s.Set(text) // unknown settings are ignored
+			_ = s.Set(text) // errors are ignored, so the option keeps its default
 		}
 	}
 	_ = o.fill()
 	return o
 }
 
-// Idle reports whether Run would send no request and only record that it ran. That is so if the
-// last run had the same settings, all seeds are known to the crawl, and the last run ended
+// Idle reports whether Run would send no request and only record that it ran. This is the case if
+// the last run had the same settings, all seeds are known to the crawl, and the last run ended
 // because its queue was empty. If Idle returns true, Summary returns the Summary that Run would
-// have, and a program may skip Run, so that every file of the crawl stays unchanged. Idle
-// changes nothing. If a file of the crawl cannot be read, it returns false, and Run will report
-// the error. It must be called before Run: after that it returns false.
+// have, and a program may skip Run, so that every file of the crawl stays unchanged. Idle changes
+// nothing. If a file of the crawl cannot be read, Idle returns false, and Run will report the
+// error. Idle must be called before Run; after Run it returns false.
 func (c *Crawler) Idle() bool {
 	o := &c.opts
 	c.mu.Lock()
-	late := c.ran || len(c.early) > 0
+	late := c.ran || len(c.earlySeeds) > 0
 	c.mu.Unlock()
 	if o.Dir == "" || o.State != nil || o.Rescan || len(o.Lift) > 0 || o.Revisit != nil || late {
 		return false
@@ -202,30 +203,30 @@ func (c *Crawler) Idle() bool {
 		return false
 	}
 	defer r.Close()
-	still, ok := c.still(r)
+	still, ok := c.idleSummary(r)
 	if ok {
 		c.idle = &still
 	}
 	return ok
 }
 
-// still returns the summary of a run that finds nothing to do; ok is false if there may be
-// something to do.
-func (c *Crawler) still(r *store.Reader) (s Summary, ok bool) {
-	var was asked
-	if known, err := r.Get(keyAsked, &was); !known || err != nil || was.Revisits || was.Identity != c.opts.Identity || len(was.changes(&c.opts)) > 0 {
+// idleSummary returns the summary of a run that would find nothing to do. ok is false if the run
+// may find something to do.
+func (c *Crawler) idleSummary(r *store.Reader) (s Summary, ok bool) {
+	var was storedRun
+	if known, err := r.Get(keyStoredRun, &was); !known || err != nil || was.Revisits || was.Identity != c.opts.Identity || len(was.changes(&c.opts)) > 0 {
 		return s, false
 	}
 	if last, err := lastStatus(r, &was); err != nil || last.State != StateEnded || last.End != EndDone {
 		return s, false
 	}
-	if orders, err := readOrders(r.Dir(), r); err != nil || len(orders) > 0 || !asWritten(r) {
+	if orders, err := readOrders(r.Dir(), r); err != nil || len(orders) > 0 || !filesIntact(r) {
 		return s, false
 	}
 	if aside, err := r.Aside(); err != nil || aside {
 		return s, false
 	}
-	if _, whole, _, err := readStored(r); err != nil || !whole { // some settings have no text that could be compared
+	if _, whole, _, err := readStored(r); err != nil || !whole { // settings without a text form cannot be compared
 		return s, false
 	}
 	s.End = EndDone
@@ -255,9 +256,9 @@ func (c *Crawler) still(r *store.Reader) (s Summary, ok bool) {
 	return s, true
 }
 
-// asWritten reports whether the files of a crawl exist and have the lengths that the state
-// records. If it returns false, a run is needed to repair them.
-func asWritten(r *store.Reader) bool {
+// filesIntact reports whether the files of a crawl exist and have the lengths that the state
+// records. Otherwise a run is needed to repair them.
+func filesIntact(r *store.Reader) bool {
 	written, err := r.Written()
 	for name, w := range written {
 		info, serr := os.Stat(filepath.Join(r.Dir(), filepath.FromSlash(name)))

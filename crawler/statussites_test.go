@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// The lists of a status have the five sites that wait longest, and the five given-up sites with
-// the most URLs, in any order in which the sites are found.
+// The lists of a status have the five sites that wait longest, and the five given-up sites with the
+// most URLs. The order in which the sites are added does not matter.
 func TestTheListsOfAStatusHaveTheSitesThatMatterMost(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for seed := range uint64(50) {

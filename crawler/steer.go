@@ -12,39 +12,39 @@ import (
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
-// The methods below control a running crawl. They may be called at any time, also before Run,
-// and from any goroutine. Each call is recorded as an Order. If the error is not nil, nothing
-// has changed. The methods can never make requests to a site more frequent, nor allow requests
-// that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
+// The methods below control a running crawl. They may be called at any time, even before Run, and
+// from any goroutine. Each call is recorded as an Order. After an error nothing has changed. The
+// methods can never make requests to a site more frequent, nor allow requests that are forbidden:
+// no pause becomes shorter, and excluded URLs stay excluded.
 
-// Pause stops new visits. Running visits are finished. Like the other methods that control a
-// run, it may be called at any time, also before Run, and from any goroutine. The time for which
-// the run is paused counts for the pauses of sites and for Options.MaxTime. A paused run ends
-// only by Stop or by Options.MaxTime. The next run does not begin paused. The error is ErrEnded,
-// an *OptionError for a reason that is too long, or an error of the disk.
+// Pause stops new visits. Running visits are finished. Like the other methods that control a run,
+// it may be called at any time, even before Run, and from any goroutine. While the run is paused,
+// the pauses of sites and Options.MaxTime continue to elapse. A paused run ends only by Stop or by
+// Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError for a
+// reason that is too long, or an error of the disk.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }
 
-// Resume ends Pause. It fails as Pause does.
+// Resume ends a Pause. It fails like Pause.
 func (c *Crawler) Resume(reason string) error {
 	return c.order(Order{Do: OrderResume, Reason: reason})
 }
 
-// Slow makes the least pause of a site longer. A pause is measured from the end of the last
-// answer. The parameter of is a site, such as https://example.org:8080, or a host name, such as
-// example.org, or empty. A host name means all schemes and ports of the host, but not the hosts
-// below it; empty means all sites. If robots.txt or failures of the site require a longer
-// pause, that pause applies. If the pause is longer than Budget.Patience and nothing else is left,
-// the run ends. After Slow has returned no visit begins before the new pause is
-// over. Running visits continue.
+// Slow makes the minimum pause between two requests to a site longer. A pause is measured from the
+// end of the last answer. The parameter of is a site, such as https://example.org:8080, or a host
+// name, such as example.org, or empty. A host name means all schemes and ports of the host, but not
+// its subdomains; empty means all sites. If robots.txt or failures of the site require a longer
+// pause, that pause applies. If delay is longer than Budget.Patience and no other URL is left, the
+// run ends. After Slow has returned, no visit begins before the new pause is over. Running visits
+// continue.
 //
-// The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs
-// keep it, also after a kill, until Options.Lift revokes it. The error is a
-// *frontier.FasterError if a longer pause applies already, an *OptionError for an invalid site
-// or pause, or one of the errors of Pause.
+// The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs keep
+// it, even after a kill, until Options.Lift revokes it. The error is a *frontier.FasterError if a
+// longer pause applies already, an *OptionError for an invalid site or pause, or one of the errors
+// of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
-	of, err := whom(of)
+	of, err := parseTarget(of)
 	if err != nil {
 		return err
 	}
@@ -57,15 +57,15 @@ func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	return c.order(Order{Do: OrderSlow, Of: of, What: delay.String(), Reason: reason})
 }
 
-// Exclude ends requests to a site. The parameter of is as for Slow, but must not be empty.
-// Queued URLs stay queued, and links to the site are still queued, too. Left lists these URLs
-// with frontier.Excluded and the reason, which must be given. Running visits are finished;
+// Exclude ends requests to a site. The parameter of is a site or a host, as in Slow, but must not
+// be empty. Queued URLs stay queued, and links to the site are still queued, too. Left yields these
+// URLs with frontier.Excluded and the reason, which must not be empty. Running visits are finished;
 // after that not even robots.txt is requested.
 //
 // The exclusion applies to later runs, too, as with Slow. The error is an *OptionError for an
 // invalid site or an empty reason, or one of the errors of Pause.
 func (c *Crawler) Exclude(of, reason string) error {
-	of, err := whom(of)
+	of, err := parseTarget(of)
 	switch {
 	case err != nil:
 		return err
@@ -105,7 +105,7 @@ func (c *Crawler) Limit(reason string, change func(*Limits)) error {
 	return c.record(Order{Do: orderLimit, What: what, Reason: reason})
 }
 
-// maxReason is the longest reason, in bytes.
+// maxReason is the maximum length of a reason in bytes.
 const maxReason = 1000
 
 func checkReason(reason string) error {
@@ -115,8 +115,8 @@ func checkReason(reason string) error {
 	return nil
 }
 
-// order carries out an order and records it. A Pause of a paused run and a Resume of a running
-// one change nothing, and are not recorded.
+// order carries out an order and records it. A pause order for a paused run, and a resume order for
+// a run that is not paused, change nothing and are not recorded.
 func (c *Crawler) order(o Order) error {
 	if err := checkReason(o.Reason); err != nil {
 		return err
@@ -153,20 +153,20 @@ func (c *Crawler) order(o Order) error {
 	return c.write(o)
 }
 
-// steer carries out the orders that were given before the frontier was open: those of earlier
-// runs that still apply, and those of this run.
+// steer carries out the orders that were given before the frontier was open: orders of earlier runs
+// that still apply, and orders of this run.
 func (c *Crawler) steer() error {
 	c.mu.Lock()
-	early := c.unheard
-	c.unheard = nil
+	early := c.pending
+	c.pending = nil
 	var errs []error
 	for _, o := range slices.Concat(c.kept, early) {
 		var faster *frontier.FasterError
-		if err := obey(c.frontier, o); err != nil && !errors.As(err, &faster) { // a longer pause already applies
+		if err := obey(c.frontier, o); err != nil && !errors.As(err, &faster) { // a FasterError is no failure: a longer pause already applies
 			errs = append(errs, err)
 		}
 	}
-	var limits map[string]string // that were changed before Run
+	var limits map[string]string // the limits that were changed before Run
 	if c.join != nil {
 		limits = changed(c.limitTexts(c.opts.limits()), c.limitTexts(c.limits))
 		c.unlisted.add(limits)
@@ -186,15 +186,15 @@ func (c *Crawler) steer() error {
 	return errors.Join(errs...)
 }
 
-// Allow changes the limits. It calls the function change with the limits that apply now. Until
-// Allow returns, no other call can change them. The function must not call methods of c. Allow
-// may be called at any time, from any goroutine, also from a Handler. The new limits apply from
-// the next visit on. If the crawl has already used more than a new limit allows, the run ends.
-// The new limits apply to this run only: the next run begins with the limits of its Options.
+// Allow changes the limits of the run. It calls change with the limits that apply now. Until Allow
+// returns, no other call can change them. The function must not call methods of c. Allow may be
+// called at any time and from any goroutine, including from a Handler. The new limits apply from
+// the next visit on. If the crawl has already used more than a new limit allows, the run ends. The
+// next run begins with the limits of its Options again.
 //
-// If the error is nil, the old limits can no longer end the run. If the run has ended already,
-// the error is ErrEnded; for an invalid limit it is an *OptionError. If there is an error,
-// nothing is changed.
+// If the error is nil, the old limits can no longer end the run. If the run has ended already, the
+// error is ErrEnded; for an invalid limit it is an *OptionError. After an error nothing has
+// changed.
 func (c *Crawler) Allow(change func(*Limits)) error {
 	changed, err := c.allow(change)
 	if err != nil || len(changed) == 0 {
@@ -203,7 +203,8 @@ func (c *Crawler) Allow(change func(*Limits)) error {
 	return c.tellLimits(changed)
 }
 
-// allow changes the limits of this node. It returns what the other nodes must be told.
+// allow changes the limits of this node. In a crawl of several nodes, it returns the texts of the
+// changed limits, which the other nodes must get.
 func (c *Crawler) allow(change func(*Limits)) (tell map[string]string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,10 +230,10 @@ func (c *Crawler) allow(change func(*Limits)) (tell map[string]string, err error
 	return tell, nil
 }
 
-// limitTexts returns the limits as texts in the form of Setting.String, by their names.
+// limitTexts returns the limits by name, as texts in the form of Setting.String.
 func (c *Crawler) limitTexts(l Limits) map[string]string {
 	o := Options{Pace: Pace{Concurrency: c.opts.Concurrency}}
-	l.as(&o)
+	l.copyTo(&o)
 	texts := map[string]string{}
 	for _, s := range o.Settings() {
 		if slices.Contains(setting.Limits(), s.Name) {
@@ -242,8 +243,8 @@ func (c *Crawler) limitTexts(l Limits) map[string]string {
 	return texts
 }
 
-// Orders returns the orders of earlier runs that still apply, and the last hundred of this run.
-// It may be called at any time, from any goroutine.
+// Orders returns the orders of earlier runs that still apply, and the last hundred of this run. It
+// may be called at any time and from any goroutine.
 func (c *Crawler) Orders() []Order {
 	var kept []Order
 	if c.running() {
@@ -254,8 +255,8 @@ func (c *Crawler) Orders() []Order {
 	return slices.Concat(kept, c.orders)
 }
 
-// record adds an order, which was carried out already, to the orders of this run, and writes it
-// into the directory of the crawl.
+// record records an order that was carried out already, in memory and in the directory of the
+// crawl.
 func (c *Crawler) record(o Order) error {
 	c.mu.Lock()
 	o, begun := c.enlist(o)
@@ -266,20 +267,20 @@ func (c *Crawler) record(o Order) error {
 	return c.write(o)
 }
 
-// enlist adds an order, with the current time, to the orders of this run. It returns the order
-// with that time, and whether the frontier is open. If it is not open, steer carries the order
-// out later. The caller holds mu.
+// enlist gives an order the current time and adds it to the orders of this run. It returns the
+// order with that time, and whether the frontier is open. If it is not open, steer carries out the
+// order later. The caller holds mu.
 func (c *Crawler) enlist(o Order) (Order, bool) {
 	o.Time = time.Now()
 	if c.frontier == nil {
-		c.unheard = append(c.unheard, o)
+		c.pending = append(c.pending, o)
 	}
 	c.list(o)
 	return o, c.frontier != nil
 }
 
-// write writes an order into the directory of the crawl. It returns ErrEnded if the directory
-// is closed: the run has ended, so the order has changed nothing.
+// write writes an order to the directory of the crawl. It returns ErrEnded if the directory is
+// closed. The run has then ended, so the order has changed nothing.
 func (c *Crawler) write(o Order) error {
 	return c.whileOpen(func() error { return c.note(o) })
 }
@@ -298,7 +299,8 @@ func (c *Crawler) note(o Order) error {
 	err := c.db.Log().Write(&crawllog.Line{Time: o.Time, Size: -1, URL: crawllog.RunURL, Annotations: notes})
 	key := ""
 	switch o.Do {
-	case orderLift: // the other nodes have read the order when they began, and keep it
+	// Not sent to the other nodes, which keep the order that they read when they began.
+	case orderLift:
 		return err
 	case OrderSlow, orderExclude:
 		key = keyOrder + o.Do + " " + o.Of

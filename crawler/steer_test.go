@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 )
 
-// steered runs a crawl that gets orders at given times after its start.
+// steered runs a crawl that gets orders at the given times after its start.
 func steered(t *testing.T, w *crawltest.Web, opts crawler.Options, orders map[time.Duration]func(*crawler.Crawler) error) *crawler.Crawler {
 	t.Helper()
 	opts.Identity, opts.Network = testIdentity, w
@@ -43,7 +43,7 @@ func steered(t *testing.T, w *crawltest.Web, opts crawler.Options, orders map[ti
 	return c
 }
 
-// askedAt returns the times of the requests to a site, from its first one on.
+// askedAt returns the times of the requests to a site, counted from the first request.
 func askedAt(w *crawltest.Web, site frontier.Site) (all []time.Duration) {
 	log := w.Log()
 	for _, r := range log {
@@ -82,7 +82,7 @@ func TestAPausedCrawlSendsNoRequestsUntilItIsResumed(t *testing.T) {
 	})
 }
 
-// A paused run ends only by Stop or its time.
+// A paused run ends only by Stop or when its time is up.
 func TestARunThatIsPausedEndsByItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := steered(t, chain(t, 6), crawler.Options{Seeds: []string{"http://a.example/0"}, Budget: crawler.Budget{MaxTime: time.Hour, Patience: time.Second}},
@@ -115,7 +115,7 @@ func TestASlowedSiteGetsFewerRequests(t *testing.T) {
 	})
 }
 
-// An excluded host gets no more requests, not even for robots.txt, or by a redirect of another
+// An excluded host gets no more requests: not for robots.txt, and not by a redirect of another
 // site's robots.txt. Its queued URLs are reported.
 func TestAnExcludedHostGetsNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -153,14 +153,14 @@ func TestAnExcludedHostGetsNoRequests(t *testing.T) {
 	})
 }
 
-// Orders for a site apply to the crawl until a run lifts them.
+// Orders for a site apply to later runs, until a run revokes them with Options.Lift.
 func TestOrdersHoldForTheCrawl(t *testing.T) {
 	dir := t.TempDir()
 	for i, run := range []struct {
 		lift   []string
 		orders func(*crawler.Crawler) error
 		kept   []string
-		asked  []int // requests to a.example, b.example and c.example in the run
+		asked  []int // number of requests to a.example, b.example and c.example in the run
 		gap    time.Duration
 	}{
 		{orders: func(c *crawler.Crawler) error {
@@ -173,7 +173,7 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 		{asked: []int{2, 2, 2}, gap: time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			time.Sleep(time.Duration(i) * time.Hour) // a bubble begins at the time at which the one before began
+			time.Sleep(time.Duration(i) * time.Hour) // because each synctest bubble begins at the same time as the one before
 			w := crawltest.New(t)
 			sites := []frontier.Site{"http://a.example", "http://b.example", "http://c.example"}
 			var seeds []string
@@ -246,7 +246,7 @@ func TestOrdersHoldForTheCrawl(t *testing.T) {
 	}
 }
 
-// Changed limits and added seeds are recorded.
+// Changed limits and added seeds are recorded as orders.
 func TestChangesOfARunAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 20)
@@ -269,7 +269,7 @@ func TestChangesOfARunAreRecorded(t *testing.T) {
 	})
 }
 
-// The number of visits follows the limit of concurrency.
+// If Limits.Concurrency is changed during a run, the number of visits follows.
 func TestConcurrencyIsChangedWhileACrawlRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -363,7 +363,8 @@ func TestOrdersThatComeTooLate(t *testing.T) {
 	}
 }
 
-// Orders may be given at any time from any goroutine, and each accepted one applies.
+// Orders may be given at any time and from any goroutine. Each order that returns no error takes
+// effect.
 func TestConcurrentOrders(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -406,8 +407,8 @@ func TestConcurrentOrders(t *testing.T) {
 	})
 }
 
-// While a crawl is paused, a loop over its batches gets the rows that there are, without
-// waiting for more.
+// While a crawl is paused, a loop over its batches gets the rows that are there, and does not wait
+// for more.
 func TestAPausedCrawlDeliversItsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawl(t, shelves(t, 1, 5), nil, seedsOf(1)...)

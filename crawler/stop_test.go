@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A crawl that is stopped before Run sends no request, and keeps its seeds.
+// If Stop is called before Run, the run sends no request, and keeps its seeds.
 func TestStopBeforeARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -30,8 +30,7 @@ func TestStopBeforeARun(t *testing.T) {
 	})
 }
 
-// A rescan ends early when the crawl is stopped, when its time is up, and when the context
-// ends.
+// A rescan ends early when the crawl is stopped, when its time is up, and when the context ends.
 func TestRescansAreStopped(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 	"github.com/permesso-crawler/permesso/storage/warc"
 )
 
-// Each answer is archived as it was sent: that of an FTP server as a resource, one without a
-// body, and one whose body was changed. The digest of a record is that of its stored body. A
-// request without an answer is left out.
+// Each answer is archived as it was sent: an answer of an FTP server as a resource record, an
+// answer without a body, and an answer whose body was changed. The digest in a record is that of
+// the stored body. A request without an answer is not archived.
 func TestBodiesOfTheArchive(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Identity: partsIdentity, Seeds: []string{"http://a.example/"}, Dir: dir}
@@ -39,7 +39,7 @@ func TestBodiesOfTheArchive(t *testing.T) {
 		{Proto: "http/1.1", Status: 200, Body: plain, Wire: packed},
 		{Proto: "http/1.1", Status: 200, Wire: packed},
 		{Proto: "http/1.1", Status: 200},
-		{Proto: "http/1.1"}, // lost
+		{Proto: "http/1.1"}, // a request without an answer
 	} {
 		u, err := frontier.ParseURL(fmt.Sprintf("http://a.example/%d", i))
 		if err != nil {
@@ -70,7 +70,8 @@ func TestBodiesOfTheArchive(t *testing.T) {
 	}
 }
 
-// answersIn returns the answers in the only WARC file of a crawl: type, target, body.
+// answersIn returns the answers in the only WARC file of a crawl as lines, each with type, target
+// and body.
 func answersIn(t *testing.T, dir string) (all string) {
 	t.Helper()
 	files, err := store.ArchiveFiles(dir)

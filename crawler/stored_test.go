@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// storedBy returns the stored options of a run.
+// storedBy returns the options that a run has stored.
 func storedBy(t *testing.T, change func(*crawler.Options)) (s account.Stored) {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,8 +40,8 @@ func storedBy(t *testing.T, change func(*crawler.Options)) (s account.Stored) {
 	return s
 }
 
-// The settings of the run are stored, except those about connections: setting the stored text
-// gives the same value.
+// The options of a run are stored, except those about connections. Setting the stored text gives
+// the same value.
 func TestStoredSettingsAreThoseOfTheLastRun(t *testing.T) {
 	var was crawler.Options
 	s := storedBy(t, func(o *crawler.Options) {
@@ -67,7 +67,7 @@ func TestStoredSettingsAreThoseOfTheLastRun(t *testing.T) {
 	}
 }
 
-// A scope of the program is listed in Untold.
+// If the scope is a function of the program, Untold lists the option.
 func TestAScopeOfTheProgramIsUntold(t *testing.T) {
 	s := storedBy(t, func(o *crawler.Options) { o.Scope = crawler.ScopeFunc(func(frontier.Entry) bool { return true }) })
 	if len(s.Untold) != 1 || s.Untold[0].Setting != "scope" || s.Untold[0].Was != "crawler.ScopeFunc" || s.Options.Scope != nil {
@@ -75,7 +75,7 @@ func TestAScopeOfTheProgramIsUntold(t *testing.T) {
 	}
 }
 
-// Without a run there are no settings; an error is returned.
+// If no run has begun, no options are stored, and an error is returned.
 func TestNothingIsStoredBeforeARun(t *testing.T) {
 	db, err := store.Open(t.TempDir(), store.Options{})
 	if err != nil {

@@ -23,12 +23,12 @@ import (
 )
 
 // watchdog ends the process with all stacks if moved has not changed for half a minute of real
-// time. It is started outside of virtual time, where a deadlock on a mutex would not be
+// time. It must be started outside of virtual time, where a deadlock on a mutex would not be
 // noticed.
 func watchdog(t *testing.T, moved *atomic.Int64) {
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
-	// It ends with the test.
+	// This goroutine ends with the test.
 	go func() {
 		last := moved.Load()
 		for {
@@ -47,10 +47,10 @@ func watchdog(t *testing.T, moved *atomic.Int64) {
 	}()
 }
 
-// The whole crawler with the smallest queues and caches, a slow disk, all outputs, pages with
-// many new links on many sites, and runs that are cancelled: it never blocks, is polite, loses
-// nothing, and fetches the picture of each page. $PERMESSO_STRESS is the number of webs, each
-// of up to 200 sites and 2,000 links a page.
+// The crawler is tested with the smallest queues and caches, a slow disk, all outputs, many new
+// links on each page, many sites, and runs that are cancelled. It must never block, be polite, lose
+// nothing, and fetch the picture of each page. $PERMESSO_STRESS is the number of webs. Each web has
+// up to 200 sites and 2,000 links on a page.
 func TestStressAtTheSmallestBounds(t *testing.T) {
 	shapes := []shape{{24, 120, 90}}
 	if n, err := strconv.Atoi(os.Getenv("PERMESSO_STRESS")); err == nil {
@@ -79,7 +79,7 @@ func TestStressAtTheSmallestBounds(t *testing.T) {
 	}
 }
 
-// A shape has the numbers of sites, of links on each page, and of wanted pages of a web.
+// A shape is the size of a web: the number of sites, of links on each page, and of pages to fetch.
 type shape struct{ sites, links, pages int }
 
 func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int64) {
@@ -141,7 +141,7 @@ func stress(t *testing.T, dir string, seed uint64, web shape, moved *atomic.Int6
 	t.Logf("%d requests in %v", len(w.Log()), time.Since(begin))
 }
 
-// fanOut answers with a page of links to new URLs, and a picture of its own on another site.
+// fanOut answers with a page that has links to new URLs, and a picture of its own on another site.
 func fanOut(rw http.ResponseWriter, r *http.Request, web shape) {
 	if strings.HasPrefix(r.RequestURI, "/shown/") {
 		sent("image/png", "PNG")(rw, r)

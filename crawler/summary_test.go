@@ -25,7 +25,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Summary.Waiting lists the sites in the order of their due times, then by name.
+// Summary.Waiting lists the sites in the order of their next requests, and then by name.
 func TestWaitingSitesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -54,7 +54,7 @@ func TestWaitingSitesInOrder(t *testing.T) {
 			t.Errorf("waiting: %q; %d sites, left %v", got, sum.Sites, sum.Left)
 		}
 	})
-	// Sites that are given up have no due time.
+	// Sites that were given up have no time for a next request.
 	synctest.Test(t, func(t *testing.T) {
 		_, sum := crawl(t, crawltest.New(t), nil, "http://c.none.example/", "http://a.none.example/", "http://d.none.example/", "http://b.none.example/")
 		var text string
@@ -64,14 +64,14 @@ func TestWaitingSitesInOrder(t *testing.T) {
 		if text != "http://a.none.examplehttp://b.none.examplehttp://c.none.examplehttp://d.none.example" {
 			t.Errorf("waiting: %s", text)
 		}
-		// At most three are named.
+		// At most three sites are named.
 		if want := "unasked: 0 answered in this run, 0 of them pages; 4 left: dead; http://a.none.example: dns; http://b.none.example: dns; http://c.none.example: dns"; sum.String() != want {
 			t.Errorf("%s\nwant\n%s", sum, want)
 		}
 	})
 }
 
-// Before a run all figures are zero; during it they grow, and Longest returns the site that
+// Before a run all figures are zero. During the run they grow, and Longest returns the site that
 // the run waits for.
 func TestFiguresOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestFiguresOfARun(t *testing.T) {
 			t.Errorf("before the run: %+v", s)
 		}
 		ended := make(chan error)
-		// The crawl. It ends when all pages are fetched.
+		// This goroutine runs the crawl. It ends when all pages are fetched.
 		go func() { ended <- c.Run(context.Background(), nil) }()
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -109,7 +109,7 @@ func TestFiguresOfARun(t *testing.T) {
 			t.Errorf("at the end: %+v", s)
 		}
 		before := c.Stats()
-		before.Status[200] = 0 // it is a copy
+		before.Status[200] = 0 // no effect, because Status is a copy
 		if s := c.Stats(); s.Status[200] != 9 {
 			t.Errorf("%+v", s)
 		}
@@ -147,7 +147,7 @@ func TestCounts(t *testing.T) {
 	})
 }
 
-// lastLines runs a crawl of seeds and returns the last line of its log for each URL.
+// lastLines runs a crawl of seeds and returns the last line of crawl.log for each URL.
 func lastLines(t *testing.T, w *crawltest.Web, change func(*crawler.Options), seeds ...string) map[string]*crawllog.Line {
 	t.Helper()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func lastLines(t *testing.T, w *crawltest.Web, change func(*crawler.Options), se
 	return lines
 }
 
-// The line of a failed request has the status of its kind of failure, and the error.
+// The line of a failed request in crawl.log has a status for the kind of failure, and the error.
 func TestEachFailureHasItsLine(t *testing.T) {
 	const site = "http://a.example"
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
@@ -211,7 +211,7 @@ func TestEachFailureHasItsLine(t *testing.T) {
 	}
 }
 
-// The line of a URL that a narrower scope puts aside names the setting.
+// If a narrower scope takes a URL out of the queue, its line in crawl.log names the setting.
 func TestURLsPutAsideHaveALine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -226,7 +226,7 @@ func TestURLsPutAsideHaveALine(t *testing.T) {
 			t.Errorf("last line: %+v", l)
 		}
 		w.AssertNeverFetched("http://a.example/1")
-		// A URL that comes back has a line, too.
+		// When the URL is queued again, this has a line in crawl.log, too.
 		crawl(t, w, func(o *crawler.Options) { o.Dir = dir }, "http://a.example/\tnews")
 		var said []string
 		for _, l := range logLines(t, dir) {
@@ -245,7 +245,7 @@ func TestURLsPutAsideHaveALine(t *testing.T) {
 	})
 }
 
-// Every line names the worker, the proxy, and the protocol.
+// Every line of crawl.log names the worker slot and the protocol.
 func TestLinesNameWorkerAndProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -269,7 +269,7 @@ func TestLinesNameWorkerAndProtocol(t *testing.T) {
 	})
 }
 
-// The line of a request through a proxy names the proxy.
+// If a request goes through a proxy, its line in crawl.log names the proxy.
 func TestLinesNameTheProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -285,7 +285,8 @@ func TestLinesNameTheProxy(t *testing.T) {
 	})
 }
 
-// The line of a begin says whether the run before was killed, and whether its log is complete.
+// The line for the beginning of a run says whether the previous run was killed, and whether its log
+// is complete.
 func TestTheBeginLineDescribesTheRunBefore(t *testing.T) {
 	dir, killed := t.TempDir(), filepath.Join(t.TempDir(), "killed")
 	synctest.Test(t, func(t *testing.T) {
@@ -297,7 +298,7 @@ func TestTheBeginLineDescribesTheRunBefore(t *testing.T) {
 		}
 		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 			if p.URL.Target() == "/1" {
-				time.Sleep(time.Second) // the earlier records are committed
+				time.Sleep(time.Second) // until the earlier records are committed
 				return os.CopyFS(killed, os.DirFS(dir))
 			}
 			return nil
@@ -336,14 +337,15 @@ func TestTheBeginLineDescribesTheRunBefore(t *testing.T) {
 				begins = append(begins, regexp.MustCompile(`committed:[^,]+`).ReplaceAllString(strings.Join(l.Annotations, ","), "committed"))
 			}
 		}
-		// The line of the second begin was cut off.
+		// The line for the beginning of the second run was cut off.
 		if want := []string{"begin:clean,records:2", "begin:unclean,records:2,committed", "begin:clean,records:2,lost:" + strconv.Itoa(lost)}; !slices.Equal(begins, want) {
 			t.Errorf("%q, want %q", begins, want)
 		}
 	})
 }
 
-// The loop over Left may be left at any time: it keeps nothing open, and reports read errors.
+// The loop over Left may be left at any time. Then nothing stays open. Errors of reading are
+// yielded.
 func TestLeftAfterARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -359,7 +361,7 @@ func TestLeftAfterARun(t *testing.T) {
 			if err := c.Run(t.Context(), nil); err != nil {
 				t.Fatal(err)
 			}
-			for s, err := range c.Left() { // the first one
+			for s, err := range c.Left() { // leave the loop at the first URL
 				if err != nil || s.URL.Host() != "a.example" || s.Code != frontier.LimitReached {
 					t.Errorf("%+v, %v", s, err)
 				}

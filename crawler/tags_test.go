@@ -18,7 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A list page tags its links to items; each page is passed to the handler for its tag.
+// A list page gives its links to items a tag. Each page is passed to the handler for its tag.
 func ExampleTags() {
 	h := crawler.Tags{
 		"": crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
@@ -57,7 +57,7 @@ func (n *noted) as(name string, do func(p *crawler.Page) error) crawler.Handler 
 	})
 }
 
-// runTags crawls w with h, and returns the errors of the handler.
+// runTags crawls w with h. It returns the errors of the handler.
 func runTags(t *testing.T, w *crawltest.Web, h crawler.Handler, seeds ...string) (errs []error, c *crawler.Crawler) {
 	t.Helper()
 	var mu sync.Mutex
@@ -77,8 +77,8 @@ func runTags(t *testing.T, w *crawltest.Web, h crawler.Handler, seeds ...string)
 	return errs, c
 }
 
-// A link has the tag with which it was followed, whether the page links to it or not, in any
-// order; it is queued once. All other links inherit the tag of their page.
+// A link has the tag with which it was followed, whether or not the page also links to it, and in
+// whatever order. It is queued once. All other links have the tag of their page.
 func TestEachPageIsPassedToTheHandlerOfItsTag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -124,8 +124,8 @@ func TestEachPageIsPassedToTheHandlerOfItsTag(t *testing.T) {
 	})
 }
 
-// A page whose tag has no handler goes to that of "". If that is missing, too, it is an error
-// of that page; a nil handler does nothing.
+// A page whose tag has no handler is passed to the handler for "". If there is none, this is an
+// error of the page. A nil handler ignores its pages.
 func TestTagsWithoutAHandler(t *testing.T) {
 	for name, tc := range map[string]struct {
 		tags    func(n *noted) crawler.Tags
@@ -183,8 +183,8 @@ func TestFollowingInvalidReferences(t *testing.T) {
 	})
 }
 
-// A URL that a sitemap names first has no tag if it is fetched before a page follows it with one.
-// Options.Links may set it, and without sitemaps the page decides.
+// A URL that a sitemap names has no tag if it is fetched before a page follows it with a tag.
+// Options.Links may set a tag for it. Without sitemaps the page decides.
 func TestWhatASitemapNamesGetsItsTag(t *testing.T) {
 	for _, test := range []struct {
 		name     string

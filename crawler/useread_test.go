@@ -13,8 +13,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A tdmrep.json or license that was fetched and cannot be parsed is logged. One that can be
-// parsed, one that is missing, and an HTML page in its place are not.
+// If a tdmrep.json or license was fetched and cannot be parsed, this is logged. A valid file, a
+// missing one, and an HTML page in its place are not logged.
 func TestDocumentsAboutUseThatCannotBeReadAreTold(t *testing.T) {
 	const rsl = `<rsl xmlns="https://rslstandard.org/rsl"><content url="/"><license><permits type="usage">all</permits></license></content></rsl>`
 	for _, test := range []struct {
@@ -60,7 +60,8 @@ func TestDocumentsAboutUseThatCannotBeReadAreTold(t *testing.T) {
 	}
 }
 
-// Directives for an alias of the crawler apply to it: in the header, and in a meta element.
+// Robots directives for an alias of the crawler apply to it, both in the header and in a meta
+// element.
 func TestAnAliasIsAddressedByPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

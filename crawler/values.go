@@ -19,10 +19,11 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A choice is the value of a setting that is one of a few words.
+// A choice is the value of a setting that is one of a few words. It reads and writes the option
+// *to.
 type choice[T any] struct {
 	to    *T
-	words []string // if the words are ordered, the narrowest is the first
+	words []string // if the words are ordered, the first allows the fewest requests
 	of    func(word string) T
 	word  func(T) string
 	flag  bool // the command line flag may be given without a value
@@ -44,8 +45,7 @@ func (c choice[T]) Set(text string) error {
 	return err
 }
 
-// Measure finds the word that is equal to the text in upper or lower case, and returns its
-// index in words.
+// Measure returns the index of text in words. Upper and lower case are equal.
 func (c choice[T]) Measure(text string) (float64, error) {
 	if yes, err := strconv.ParseBool(text); c.flag && err == nil {
 		text = c.words[0]
@@ -60,7 +60,7 @@ func (c choice[T]) Measure(text string) (float64, error) {
 	return float64(i), nil
 }
 
-// either is a choice of two words, for a bool.
+// either is a choice of two words for a bool: no for false and yes for true.
 func either(to *bool, no, yes string) choice[bool] {
 	return choice[bool]{to: to, words: []string{no, yes},
 		of: func(word string) bool { return word == yes },
@@ -120,8 +120,8 @@ func purposes(to *robots.Purpose) choice[robots.Purpose] {
 	return c
 }
 
-// A pattern is the value of a setting that is a regular expression. The empty text means that
-// there is none.
+// A pattern is the value of a setting that is a regular expression. The empty text means no
+// expression.
 type pattern struct{ to **regexp.Regexp }
 
 func (pattern) Type() string { return "regexp" }
@@ -144,8 +144,8 @@ func (p pattern) Set(text string) (err error) {
 	return err
 }
 
-// Measure returns +Inf for the empty text and 0 for an expression: any expression is narrower
-// than none. Two expressions are not compared.
+// Measure returns +Inf for the empty text and 0 for an expression. So any expression counts as
+// narrower than none, and two expressions are not compared.
 func (p pattern) Measure(text string) (float64, error) {
 	if text == "" {
 		return math.Inf(1), nil
@@ -166,7 +166,7 @@ func (a aliases) Set(text string) error {
 	return nil
 }
 
-// hosts is a list of sites and hosts, or the word all.
+// hosts is the value of a setting that is a list of sites and hosts, or the word all.
 type hosts struct{ to *[]string }
 
 func (hosts) IsList() bool { return true }
@@ -185,8 +185,8 @@ func (h hosts) Set(text string) error {
 	return nil
 }
 
-// directory is the value of a setting that is the path of a directory. The empty text means
-// that there is none.
+// directory is the value of a setting that is the path of a directory. The empty text means no
+// directory.
 type directory struct{ to *string }
 
 func (directory) Type() string { return "directory" }
@@ -198,8 +198,8 @@ func (d directory) Set(text string) error {
 	return nil
 }
 
-// outputs are names of outputs, separated by commas. If the slice is empty, nothing is written;
-// if it is nil, the default outputs are.
+// outputs is the value of a setting that is a list of outputs, separated by commas. An empty slice
+// means no output, and a nil slice means the default outputs.
 type outputs struct{ to *[]Output }
 
 func (outputs) IsList() bool { return true }
@@ -248,8 +248,8 @@ func join[T ~string](names []T, by string) string {
 	return strings.Join(words, by)
 }
 
-// fields are header fields. String returns the names and a short hash of the values, but not
-// the values, which may be secrets.
+// fields is the value of a setting that is a list of header fields. String returns the names and a
+// short hash of the values. It does not return the values, which may be secrets.
 type fields struct{ to *http.Header }
 
 func (fields) IsList() bool { return true }
@@ -300,12 +300,12 @@ func (d detours) Set(text string) error {
 	return err
 }
 
-// A proxy is the setting for Options.Proxy, which is a function and has no text form. So the
-// text from which Set made the function is stored in Options.proxyName.
+// A proxy is the value of the setting for Options.Proxy. That is a function, which has no text
+// form. So Set stores a text for it in Options.proxyName.
 type proxy struct{ of *Options }
 
-// fromEnvironment is the text for using the proxies that the environment variables name
-// (HTTP_PROXY ...).
+// fromEnvironment is the text for the proxies that the environment variables HTTP_PROXY,
+// HTTPS_PROXY and NO_PROXY name.
 const fromEnvironment = "env"
 
 func (proxy) Type() string { return "URL|" + fromEnvironment }
@@ -342,8 +342,7 @@ func (p proxy) Set(text string) (err error) {
 	return err
 }
 
-// chosen returns the proxies that f uses for http and for https, without user names and
-// passwords.
+// chosen returns the proxies that f uses for http and for https, without user names and passwords.
 func chosen(f fetch.ProxyFunc) string {
 	var names []string
 	for _, scheme := range []string{"http", "https"} {
@@ -356,7 +355,7 @@ func chosen(f fetch.ProxyFunc) string {
 	return strings.Join(slices.Compact(names), " ")
 }
 
-// policy is the setting for Options.Revisit, in the form of revisit.Parse.
+// policy is the value of the setting for Options.Revisit, a text in the form of revisit.Parse.
 type policy struct{ of *Options }
 
 func (policy) Type() string { return "policy" }
@@ -379,11 +378,11 @@ func (p policy) Set(text string) (err error) {
 	return err
 }
 
-// sameness is the setting for Options.Same: names of rules for equivalent URLs, separated by
-// commas.
+// sameness is the value of the setting for Options.Same: names of rules for equivalent URLs,
+// separated by commas.
 type sameness struct{ of *Options }
 
-// A sameRule is a function for Options.Same that has a name.
+// A sameRule is a named function for Options.Same.
 type sameRule struct {
 	name string
 	rule func(frontier.URL) frontier.URL
@@ -413,7 +412,7 @@ func (s sameness) Set(text string) error {
 		}
 		wanted = append(wanted, name)
 	}
-	var names []string // in a fixed order, so that values can be compared
+	var names []string // in the order of sameRules, so that values can be compared
 	var rules []func(frontier.URL) frontier.URL
 	for _, r := range sameRules {
 		if slices.Contains(wanted, r.name) {
@@ -433,21 +432,21 @@ func sameRuleNames() (names []string) {
 	return names
 }
 
-// lifts reports whether Options.Lift revokes an order of an earlier run. Only LiftAll revokes
-// an order for all sites.
+// lifts reports whether Options.Lift revokes an order of an earlier run. An order for all sites is
+// revoked only by LiftAll.
 func (o *Options) lifts(was Order) bool {
 	return slices.ContainsFunc(o.Lift, func(of string) bool {
-		name, err := whom(of)
+		name, err := parseTarget(of)
 		return of == LiftAll || err == nil && name != "" && name == was.Of
 	})
 }
 
-// checkLift returns an *OptionError for an entry of Options.Lift that is not a site, a host or
-// LiftAll.
+// checkLift returns an *OptionError for an entry of Options.Lift that is neither a site, nor a
+// host, nor LiftAll.
 func (o *Options) checkLift() error {
 	for _, of := range o.Lift {
 		var wrong *OptionError
-		if _, err := whom(of); of != LiftAll && errors.As(err, &wrong) {
+		if _, err := parseTarget(of); of != LiftAll && errors.As(err, &wrong) {
 			return &OptionError{Field: "Lift", Reason: wrong.Reason, Err: err}
 		}
 		if strings.TrimSpace(of) == "" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Changed header fields are reported without their values. The form of the stored names must
-// stay the same in all versions.
+// Changed header fields are reported without their values. The stored form of their names must be
+// the same in all versions.
 func TestFieldNamesHideTheirValues(t *testing.T) {
 	for _, test := range []struct {
 		fields http.Header

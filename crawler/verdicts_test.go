@@ -13,14 +13,15 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A verdict says what a site states about /p, and which purposes that refuses, by their
-// first letters: see purposeLetters. A capital letter says that the page is not requested.
+// A verdict is a case of the test: the statements of a site about /p, and the purposes that they
+// refuse. Each purpose is a letter (see purposeLetters). A capital letter means that the page is
+// not requested.
 type verdict struct {
 	name    string
-	robots  string // robots.txt, or what follows "User-agent: *" in it
-	header  string // fields, separated by |
+	robots  string // robots.txt, or the lines after "User-agent: *" in it
+	header  string // header fields, separated by |
 	html    string
-	rsl     string // at /rsl.xml of the site
+	rsl     string // license at /rsl.xml of the site
 	tdmrep  string
 	status  int
 	refused string
@@ -186,8 +187,8 @@ var verdicts = []verdict{
 	{name: "archive no in the header, rsl permits all", robots: named, rsl: terms(permitAll), header: "X-Robots-Tag: noarchive", refused: "a"},
 }
 
-// Each signal about use refuses the purposes that it is about, and no others, at any place and
-// with any other statements. Each case is a crawl for each purpose.
+// Each statement about use refuses the purposes that it is about, and no others. Its place and
+// other statements make no difference. Each case runs a crawl for each purpose.
 func TestUsageVerdicts(t *testing.T) {
 	if len(verdicts) < 120 {
 		t.Errorf("%d cases", len(verdicts))

@@ -13,15 +13,15 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Visit performs one turn of a site: it fetches the URL, stores the answer, calls the handler,
-// and gives the turn back. It makes at most one request to the site and always finishes the
-// turn, also if the handler panics or ends its goroutine. Any number of visits may run
-// concurrently; a visit ends after the request and the handler have ended. If ctx ends, the
-// visit ends early and the entry stays queued.
+// Visit performs one turn of a site. A turn is the right to make one request to the site. Visit
+// fetches the URL, stores the answer, calls the handler, and gives the turn back. It makes at most
+// one request to the site. It always finishes the turn, even if the handler panics or ends its
+// goroutine. Any number of visits may run concurrently; a visit ends after the request and the
+// handler have ended. If ctx ends, the visit ends early and the entry stays queued.
 //
-// If the site or the page fails, Visit returns no error. An error that it returns ends the
-// crawl, and no further turn should be handed out. It is the error of ctx, an error of the
-// disk, or a *PanicError of a function in the options.
+// If the site or the page fails, Visit returns no error. An error that it returns ends the crawl,
+// and no further turn should be handed out. It is the error of ctx, an error of the disk, or a
+// *PanicError of a function in the options.
 func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	began, returned := time.Now(), false
 	defer func() {
@@ -34,18 +34,19 @@ func (j *job) Visit(ctx context.Context, turn *frontier.Turn) error {
 	return err
 }
 
-// unknown returns the outcome of a turn that a function of the program has broken off. It is
-// not known whether the site got a request, so its next pause is that after a request.
+// unknown returns the outcome of a turn after a function of the program has ended the goroutine or
+// panicked. It is not known whether the site got a request. So the outcome contains one, and the
+// site gets its usual pause.
 func unknown(began time.Time) frontier.Outcome {
 	return frontier.Outcome{Again: true, Request: &frontier.Request{Started: began, Ended: time.Now()}}
 }
 
-// visit does the work of Visit, but does not finish the turn if a function of the program ends
-// the goroutine before the handler is called.
+// visit does the work of Visit. But if a function of the program ends the goroutine before the
+// handler is called, it does not finish the turn.
 func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	e := turn.Entry()
 	slot := j.slots.take(turn.Site())
-	defer j.slots.leave(slot)
+	defer j.slots.release(slot)
 	slot.db = j.db(turn.Site())
 	err := j.tags.retag(slot.db, &e)
 	reason := frontier.Undecided
@@ -67,7 +68,7 @@ func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	before := j.recall(slot.db, e)
 	res, err := j.request(ctx, turn, before.validators())
 	defer res.Release()
-	j.lookAtUse(&res)
+	j.warnUnreadUse(&res)
 	var answer *fetch.Exchange
 	if err == nil && res.Page != nil {
 		answer, err = j.settleAnswer(ctx, turn, &before, &res)
@@ -96,8 +97,8 @@ func (j *job) visit(ctx context.Context, turn *frontier.Turn) error {
 	return j.visitPage(ctx, turn, e, slot, &res, answer, &before)
 }
 
-// request makes the request of a visit. A panic of a function of the options is returned as an
-// error, which ends the crawl.
+// request makes the request of a visit. If a function of the options panics, the panic is returned
+// as an error, which ends the crawl.
 func (j *job) request(ctx context.Context, turn *frontier.Turn, known fetch.Validators) (res fetch.Result, err error) {
 	began := time.Now()
 	if panicked := safely("Network or Proxy", func() { res, err = j.fetcher.Revalidate(ctx, turn, known) }); panicked != nil {
@@ -106,13 +107,13 @@ func (j *job) request(ctx context.Context, turn *frontier.Turn, known fetch.Vali
 	if panicked := j.panicked.Load(); panicked != nil {
 		err = errors.Join(err, *panicked)
 	}
-	j.forgive(&res)
+	j.excuseLostLease(&res)
 	return res, err
 }
 
-// settleAnswer returns the answer from which a page is made. It is the server's answer, or,
-// after a 304, the stored earlier answer. If the stored answer cannot be used, settleAnswer
-// returns nil, and the frontier hands the entry out again. An error ends the crawl.
+// settleAnswer returns the answer for the page: the server's answer, or, after a 304, the stored
+// earlier answer. If the stored answer cannot be used, settleAnswer returns nil, and the frontier
+// hands out the entry again. An error ends the crawl.
 func (j *job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *recollection, res *fetch.Result) (*fetch.Exchange, error) {
 	u := turn.Entry().URL
 	answer, again, err := j.stored(ctx, before, res.Page)
@@ -120,13 +121,13 @@ func (j *job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 	case err != nil:
 		return nil, err
 	case again:
-		j.askPlainly(u, true)
+		j.setUnconditional(u, true)
 		o := &res.Outcome
 		res.Page, res.Outcome = nil, frontier.Outcome{Again: true, Request: o.Request, RetryAfter: o.RetryAfter, Gap: o.Gap}
 		return nil, nil
 	case answer == nil:
-		if before.plain {
-			j.askPlainly(u, false)
+		if before.unconditional {
+			j.setUnconditional(u, false)
 		}
 		return res.Page, nil
 	}
@@ -134,8 +135,8 @@ func (j *job) settleAnswer(ctx context.Context, turn *frontier.Turn, before *rec
 	return answer, nil
 }
 
-// visitPage is the second half of Visit, for an answer that is a page. The parameter answer is
-// the one from which the page is made, from the server or the archive.
+// visitPage is the second half of Visit, for an answer that is a page. answer is the answer for the
+// page, from the server or the archive; res.Page is always the server's answer.
 func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Entry, slot *slot, res *fetch.Result, answer *fetch.Exchange, before *recollection) error {
 	shown := *res
 	shown.Page = answer
@@ -150,9 +151,8 @@ func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Ent
 	if j.digests {
 		res.Outcome.Fate.Digest = page.digest()
 	}
-	// The request is recorded before the handler is called, and the turn is finished even
-	// if the handler panics or ends its goroutine, so that the pause after the request is
-	// kept.
+	// The request is recorded before the handler is called. The turn is finished even if the
+	// handler panics or ends its goroutine. So the pause after the request is kept in any case.
 	undecided := frontier.Outcome{Again: true, Request: res.Outcome.Request, RetryAfter: res.Outcome.RetryAfter}
 	decided := false
 	defer func() {
@@ -163,14 +163,15 @@ func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Ent
 	if err := errors.Join(j.logVisit(slot, page.Entry, res, page), j.keep(slot.db, page, res, before), j.again(page.Entry, res, page, before)); err != nil {
 		return err
 	}
-	found, err := j.hand(ctx, page, res, memory.found)
+	found, err := j.handlePage(ctx, page, res, memory.found)
 	if err == nil {
 		res.Outcome.Changes, err = j.listedChanges(page)
 	}
 	if err != nil {
 		return err
 	}
-	res.Outcome.Links = append(found, res.Outcome.Links...) // res.Outcome.Links has the sitemaps that robots.txt names; mostly there are none
+	// res.Outcome.Links holds the sitemaps that robots.txt names; usually there are none
+	res.Outcome.Links = append(found, res.Outcome.Links...)
 	decided = true
 	res.Outcome.Hold = page.held != nil
 	fate, err := j.finish(turn, res)
@@ -188,12 +189,12 @@ func (j *job) visitPage(ctx context.Context, turn *frontier.Turn, e frontier.Ent
 	return err
 }
 
-// hand passes a page to the handler, and then its links to the functions in the options. It
+// handlePage passes a page to the handler, and then its links to the functions in the options. It
 // returns the entries to queue for the links.
-func (j *job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
+func (j *job) handlePage(ctx context.Context, page *Page, res *fetch.Result, f *findings) ([]frontier.Entry, error) {
 	if j.programmed {
-		u := page.URL // the handler may keep the page
-		defer j.notice(func() []any { return []any{"url", u.String()} })()
+		u := page.URL // copied, because the handler may keep and change the page
+		defer j.warnIfSlow(func() []any { return []any{"url", u.String()} })()
 	}
 	if page.refused == "" {
 		if err := j.handle(ctx, page, res); err != nil {
@@ -203,14 +204,13 @@ func (j *job) hand(ctx context.Context, page *Page, res *fetch.Result, f *findin
 	return j.next(page, f)
 }
 
-// longHandled is how long the program may be busy with a page before a warning is logged.
+// longHandled is the time after which a warning is logged if the program is still busy with a page.
 const longHandled = 5 * time.Minute
 
-// notice logs a warning if the program is busy with a page for longer than longHandled, since
-// the site and a worker wait meanwhile. When the program has finished, the caller must call the
-// function that notice returns. The parameter with is a function that returns the attributes of
-// the warning.
-func (j *job) notice(with func() []any) (done func() bool) {
+// warnIfSlow logs a warning if the program is busy for longer than longHandled, because the site
+// and a worker wait meanwhile. The caller must call done when the program has finished. The
+// function with returns the attributes of the warning.
+func (j *job) warnIfSlow(with func() []any) (done func() bool) {
 	return time.AfterFunc(longHandled, func() {
 		safely("Logger", func() {
 			j.opts.Logger.Warn("the program is busy with what it was given", append(with(), "for", longHandled)...)
@@ -218,12 +218,13 @@ func (j *job) notice(with func() []any) (done func() bool) {
 	}).Stop
 }
 
-// handle calls the handler. An error ends the crawl.
+// handle calls the handler for a page that is not a sitemap. An error of the handler is recorded;
+// an error that handle returns ends the crawl.
 func (j *job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	if page.Entry.Sitemap() {
 		return nil
 	}
-	err := call(ctx, j.handler, page)
+	err := callHandler(ctx, j.handler, page)
 	switch {
 	case errors.Is(err, ErrStop):
 		if j.deps.Stop != nil {
@@ -238,7 +239,8 @@ func (j *job) handle(ctx context.Context, page *Page, res *fetch.Result) error {
 	return nil
 }
 
-// handlerFailed counts an error of the handler, logs it and passes it to Options.OnError.
+// handlerFailed counts an error of the handler, logs it and passes it to Options.OnError. It
+// returns a *PanicError if OnError panics.
 func (j *job) handlerFailed(page *Page, err error) error {
 	j.counts.add(func(n *Counts) { n.Handler++ })
 	said := []any{"url", page.URL.String(), "error", err}
@@ -253,8 +255,8 @@ func (j *job) handlerFailed(page *Page, err error) error {
 	return safely("OnError", func() { j.opts.OnError(page, err) })
 }
 
-// narrowedSince returns why an entry that was queued, maybe by an earlier run with a wider
-// scope, is not in scope now. It returns frontier.Undecided if it is in scope.
+// narrowedSince returns the reason why a queued entry is not in scope now. An earlier run with a
+// wider scope may have queued it. It returns frontier.Undecided if the entry is in scope.
 func (j *job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) {
 	if j.deps.DB == nil || e.FromSeed() {
 		return frontier.Undecided, nil
@@ -263,18 +265,19 @@ func (j *job) narrowedSince(e frontier.Entry) (reason frontier.Code, err error) 
 	return reason, err
 }
 
-// keep stores a page. If redirects of a seed have ended at its URL, it also stores the URL as a
-// root of the scope. It is called before the handler.
+// keep stores a page. If redirects of a seed ended at its URL, it also stores the URL as a root of
+// the scope. It is called before the handler.
 func (j *job) keep(db *store.DB, p *Page, res *fetch.Result, before *recollection) error {
 	if err := j.admit(db, p); err != nil {
 		return err
 	}
-	j.look(p)
+	j.checkPage(p)
 	return j.store(db, p.Entry, res, p, before)
 }
 
-// look counts and logs unusual properties of a page, such as too many links.
-func (j *job) look(p *Page) {
+// checkPage counts and logs unusual properties of a page: too many links, or the same body as many
+// other pages.
+func (j *job) checkPage(p *Page) {
 	if p.html.Cut {
 		var cut int
 		j.counts.add(func(n *Counts) { n.Cut++; cut = n.Cut })
@@ -285,24 +288,24 @@ func (j *job) look(p *Page) {
 	if p.Status/100 != 2 || !p.Entry.Page() || p.Exchange.Head || p.refused != "" {
 		return
 	}
-	if p.Entry.Visits != nil { // the page was fetched before, and counted then
+	if p.Entry.Visits != nil { // the page was counted when it was fetched before
 		p.below = j.repeats.below(p.URL, j.bodySum(p))
 		return
 	}
-	r, warn := j.repeats.see(p.URL, j.bodySum(p))
+	r, warn := j.repeats.count(p.URL, j.bodySum(p))
 	if p.below = r.below; warn {
 		j.opts.Logger.Warn("pages have one body: is this a space without an end?", "under", r.Under, "pages", r.Pages)
 	}
 }
 
-// finish gives the turn back and counts the result of the visit. It returns the fate of the
+// finish gives the turn back and counts the result of the visit. It returns the result for the
 // entry.
 func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate, err error) {
 	e := turn.Entry()
 	fate, err = turn.Finish(res.Outcome)
 	j.counts.visit(e, res, fate)
 	j.countFailedSitemap(e, fate)
-	err = errors.Join(err, j.visited(e, res, fate))
+	err = errors.Join(err, j.callOnVisit(e, res, fate))
 	s := Skip{URL: e.URL, Via: e.Via, Code: fate.Code, Detail: fate.Detail}
 	switch fate.Code {
 	case frontier.RobotsDisallowed, frontier.Failed, frontier.ScopeNarrowed, frontier.UseRefused, frontier.OptedOut:
@@ -312,9 +315,9 @@ func (j *job) finish(turn *frontier.Turn, res *fetch.Result) (fate frontier.Fate
 	return fate, errors.Join(err, safely("OnSkip", func() { j.skipURL(s) }))
 }
 
-// visited calls OnVisit at the end of a visit, when the site already is free for its next
-// visit.
-func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
+// callOnVisit calls OnVisit at the end of a visit. At this time the next visit of the site may
+// already be running.
+func (j *job) callOnVisit(e frontier.Entry, res *fetch.Result, fate frontier.Fate) error {
 	if j.opts.OnVisit == nil {
 		return nil
 	}
@@ -332,9 +335,10 @@ func (j *job) visited(e frontier.Entry, res *fetch.Result, fate frontier.Fate) e
 	return safely("OnVisit", func() { j.opts.OnVisit(v) })
 }
 
-// forgive makes a failed request no failure of the site, if it failed while this node had no lease:
-// the node sends nothing then. The URL is handed out again.
-func (j *job) forgive(res *fetch.Result) {
+// excuseLostLease changes the result of a request that failed because this node had no lease, the
+// right to send requests. The failure does not count against the site, and the URL is handed out
+// again.
+func (j *job) excuseLostLease(res *fetch.Result) {
 	c, o := j.deps.cluster, &res.Outcome
 	if c == nil || res.Page != nil || o.Trouble == frontier.NoTrouble {
 		return
@@ -346,10 +350,9 @@ func (j *job) forgive(res *fetch.Result) {
 	*o = frontier.Outcome{Again: true, Request: o.Request}
 }
 
-// bodySum returns a hash of the body of a page. If the crawl has digests of bodies, it hashes
-// the digest; otherwise it hashes the body itself, because it would take far longer to compute
-// the digest (SHA-1) first. The seed is secret, so that nobody can write pages whose hashes
-// collide.
+// bodySum returns a hash of the body of a page. If the crawl computes digests, it hashes the
+// digest. Otherwise it hashes the body itself, which is much faster than a digest (SHA-1). The seed
+// is random and secret, so that sites cannot construct pages with colliding hashes.
 func (j *job) bodySum(p *Page) uint64 {
 	if j.digests {
 		return xxh3.HashStringSeed(p.digest(), j.sumSeed)

@@ -19,7 +19,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// A job makes the visits; the program hands out the turns.
+// A job makes the visits, and the program hands out the turns. A turn is the right to make one
+// request to a site.
 func ExampleJob() {
 	front, err := frontier.New(frontier.NewMemory(), frontier.Options{})
 	if err != nil {
@@ -54,7 +55,7 @@ func ExampleJob() {
 	}
 }
 
-// visits makes all visits of a frontier, several at once.
+// visits makes all visits of a frontier, several at the same time.
 func visits(t *testing.T, job *crawler.Job, f *frontier.Frontier) {
 	var all sync.WaitGroup
 	for range 3 {
@@ -140,7 +141,7 @@ func TestAJobOfTwoDirectories(t *testing.T) {
 }
 
 // A visit calls JobDeps.DB once, with any result: a robots.txt, a redirect of a seed, a page of
-// a new host, one that is fetched again, or one that is refused.
+// a new host, a page that is fetched again, or a refused page.
 func TestAVisitCallsDBOnce(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -185,8 +186,8 @@ func TestAVisitCallsDBOnce(t *testing.T) {
 	})
 }
 
-// JobDeps.Stop is called for ErrStop before the turn is given back. NewJob returns an error for
-// invalid options.
+// If the handler returns ErrStop, JobDeps.Stop is called before the turn is given back. NewJob
+// returns an error for invalid options.
 func TestAJobCallsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -218,8 +219,8 @@ func TestAJobCallsStop(t *testing.T) {
 	})
 }
 
-// An error of writing the log is returned by Visit, with any result, and the turn is given
-// back.
+// If the log cannot be written, Visit returns the error, whatever the result of the visit, and
+// gives the turn back.
 func TestAVisitWhoseLogCannotBeWritten(t *testing.T) {
 	for after, what := range []string{"a request for robots.txt", "a page, or that it is forbidden"} {
 		for _, path := range []string{"/", "/forbidden"} {

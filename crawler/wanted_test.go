@@ -22,10 +22,10 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A link that is refused on one page is judged again on the next: it is reported for each, and
-// may be wanted there.
+// If a link is refused on one page, the next page with the link is judged anew: the link is
+// reported again, or is queued.
 func TestLinksAreJudgedForEachPage(t *testing.T) {
-	for _, others := range []int{0, 2000} { // more than a worker keeps in memory
+	for _, others := range []int{0, 2000} { // 2000 is more than a worker keeps in memory
 		synctest.Test(t, func(t *testing.T) {
 			w := crawltest.New(t)
 			many := ""
@@ -58,7 +58,8 @@ func TestLinksAreJudgedForEachPage(t *testing.T) {
 	}
 }
 
-// A URL that is too deep on one page is wanted if another page leads to it with fewer links.
+// If a URL is too deep on one page, it is still queued when a page with a smaller depth links to
+// it.
 func TestAShorterPathCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -69,7 +70,7 @@ func TestAShorterPathCounts(t *testing.T) {
 		pages, _ := crawl(t, w, set, "http://a.example/1", "http://a.example/late")
 		wantPages(t, pages, "http://a.example/1", "http://a.example/2", "http://a.example/deep", "http://a.example/late")
 	})
-	// The same in a rescan, which reads one page after the other.
+	// In a rescan, which reads one page after the other, the URL is queued as well.
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
 		w.Site("http://a.example").Default(func(rw http.ResponseWriter, _ *http.Request) { fmt.Fprint(rw, "x") })
@@ -97,7 +98,7 @@ func TestLinksToThePageItselfAreNotCounted(t *testing.T) {
 	})
 }
 
-// rootsOf is a scope of hosts that records its roots.
+// A rootsOf is a scope of hosts that records its roots.
 type rootsOf struct {
 	crawler.Scope
 	roots *[]string
@@ -108,9 +109,9 @@ func (s rootsOf) Admit(u frontier.URL) {
 	s.Scope.Admit(u)
 }
 
-// Admit is called for the seeds, and for the ends of seeds' redirects out of scope: not for
-// requisites, and not for URLs that are in scope anyway. It is called with the same roots in
-// the next run.
+// Admit is called for the seeds, and for the ends of their redirects if these are out of scope. It
+// is not called for images and scripts, nor for URLs that are in scope anyway. The next run calls
+// it with the same roots.
 func TestRootsOfAScope(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -139,8 +140,8 @@ func TestRootsOfAScope(t *testing.T) {
 	})
 }
 
-// A Scope that panics in Admit, or about a page, ends the run, and the page with the link is
-// requested again.
+// If a Scope panics in Admit, or for a link on a page, the run ends. The next run requests that
+// page again.
 func TestAScopeThatPanicsAtAPage(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		synctest.Test(t, func(t *testing.T) {
@@ -167,7 +168,7 @@ func TestAScopeThatPanicsAtAPage(t *testing.T) {
 	}
 }
 
-// Only pages count as repeats: neither errors nor requisites.
+// Only pages count as repeats. Errors, images and scripts do not.
 func TestErrorsAndRequisitesAreNotRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -187,7 +188,7 @@ func TestErrorsAndRequisitesAreNotRepeats(t *testing.T) {
 	})
 }
 
-// The log names twenty pages with too many links; all are counted.
+// If many pages have too many links, the log names twenty of them, and all are counted.
 func TestLinksBeyondTheLimitAreNotLoggedTooOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -207,7 +208,7 @@ func TestLinksBeyondTheLimitAreNotLoggedTooOften(t *testing.T) {
 	})
 }
 
-// A queued URL has the same reason during the run and after it.
+// The reason why a URL is still queued is the same during the run and after it.
 func TestReasonsOfWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -233,7 +234,7 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 		}
 		err = c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 			during := reasons()
-			delete(during, p.URL.String()) // it is being fetched
+			delete(during, p.URL.String()) // the URL is being fetched
 			if !maps.Equal(during, want) {
 				t.Errorf("during the run %v, want %v", during, want)
 			}
@@ -252,8 +253,8 @@ func TestReasonsOfWhatIsLeft(t *testing.T) {
 	})
 }
 
-// An end of the context takes precedence over an earlier Stop. After a run the context of its
-// handlers has ended.
+// If both Stop is called and the context ends, the end of the context is reported. After a run the
+// context of its handlers has ended.
 func TestHowARunEnded(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -291,7 +292,7 @@ func TestHowARunEnded(t *testing.T) {
 	}
 }
 
-// A changed setting is logged, too.
+// A changed setting is written to crawl.log.
 func TestChangesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -309,7 +310,7 @@ func TestChangesAreLogged(t *testing.T) {
 	})
 }
 
-// Errors of several workers are joined, each once, and errors.As finds each.
+// Errors of several workers are joined without duplicates, and errors.As finds each.
 func TestErrorsOfManyWorkersAreReturnedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// wilds is a web that is generated from a seed.
+// A wilds is a random web that is generated from a seed.
 type wilds struct {
 	*crawltest.Web
 	seed  uint64
@@ -64,7 +64,7 @@ func (w *wilds) origin(i int) string {
 	return fmt.Sprintf("http://h%d.example", i)
 }
 
-// of returns a random source that depends only on the seed and a text.
+// of returns a random source that depends only on the seed and on text.
 func (w *wilds) of(text string) *rand.Rand {
 	hash := fnv.New64a()
 	hash.Write([]byte(text))
@@ -96,7 +96,7 @@ func (w *wilds) answer(rw http.ResponseWriter, origin, target string) {
 	}
 }
 
-// target returns the target of a redirect, which is mostly forbidden.
+// target returns the target of a redirect. Most targets are forbidden.
 func (w *wilds) target(url string) string {
 	random := w.of("redirect " + url)
 	kind := []string{"/no/%d", "/p/%d?secret", "/p/%d", "/no/ok/%d"}[random.IntN(4)]
@@ -118,15 +118,17 @@ func (w *wilds) links(url string) (links []string) {
 	return links
 }
 
-// forbidden reports whether the rules of every site forbid a URL, without package robots.
+// forbidden reports whether the robots.txt of every site forbids a URL. It does not use package
+// robots.
 func (w *wilds) forbidden(url string) bool {
 	return strings.Contains(url, "/no/") && !strings.Contains(url, "/no/ok/") || strings.Contains(url, "?secret")
 }
 
-// refused reports whether the program refuses a URL; it returns the same each time.
+// refused reports whether the program refuses a URL. The result for a URL is always the same.
 func (w *wilds) refused(url string) bool { return w.of("refused "+url).IntN(12) == 0 }
 
-// reach returns the pages that the program wants and may request, from given ones on.
+// reach returns the pages that can be reached from the given ones, if the program wants them and
+// robots.txt allows them.
 func (w *wilds) reach(from ...string) map[string]bool {
 	found := map[string]bool{}
 	for len(from) > 0 {
@@ -140,7 +142,7 @@ func (w *wilds) reach(from ...string) map[string]bool {
 	return found
 }
 
-// next returns the pages that a page leads to.
+// next returns the pages to which a page leads.
 func (w *wilds) next(url string) (next []string) {
 	switch {
 	case strings.Contains(url, "/gone/"):

@@ -22,8 +22,8 @@ import (
 	"github.com/permesso-crawler/permesso/internal/purge"
 )
 
-// The hooks of a plan behave as those of a crawl: a panic is a *PanicError, or an *OptionError
-// if a seed caused it, and the process lives.
+// If a hook panics during PlanOf, PlanOf returns a *PanicError, or an *OptionError if the hook was
+// called for a seed. The process continues.
 func TestHooksOfAPlan(t *testing.T) {
 	for name, act := range map[string]func(){"panics": func() { panic(errBug) }, "exits": runtime.Goexit, "is slow": func() { time.Sleep(10 * time.Minute) }} {
 		for _, of := range []string{"LookupNetIP", "DialContext", "Proxy", "OptOut", "Rewrite", "Same", "Admit", "Site"} {
@@ -67,7 +67,7 @@ func TestHooksOfAPlan(t *testing.T) {
 	}
 }
 
-// quiet calls a function, which must not panic.
+// quiet calls f, which must not panic.
 func quiet(t *testing.T, name string, f func()) {
 	t.Helper()
 	defer func() {
@@ -174,12 +174,12 @@ func TestZeroValuesOfTheCrawler(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Handlers that are nil in one way or another: the error or the panic of a nil one is that of its
-// page, and the crawl goes on.
+// If a Handler is nil, or holds a nil pointer, its error or panic is an error of the page, and the
+// crawl continues.
 func TestHandlersThatAreNil(t *testing.T) {
 	for name, test := range map[string]struct {
 		h      crawler.Handler
-		failed int // errors of handlers
+		failed int // number of errors of handlers
 	}{
 		"nil":                     {nil, 0},
 		"a nil pointer":           {(*nilHandler)(nil), 2},
@@ -213,7 +213,7 @@ func (h *nilHandler) Handle(context.Context, *crawler.Page) error { h.n++; retur
 
 type nilShared struct{ frontier.Shared }
 
-// Interfaces of the options that hold a nil pointer do not end the process.
+// If an interface in the options holds a nil pointer, the process does not end.
 func TestOptionsThatHoldNilPointers(t *testing.T) {
 	for name, change := range map[string]func(*crawler.Options){
 		"Network": func(o *crawler.Options) { o.Network = (*nilNetwork)(nil) },

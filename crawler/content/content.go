@@ -19,50 +19,51 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxBody is the size of the largest body that is read, in bytes.
+// maxBody is the maximum size of a body, in bytes. Of returns an error for a larger one.
 const maxBody = 32 << 20
 
-// ErrNoText is wrapped by the errors about a body that is neither HTML nor plain text.
+// ErrNoText is wrapped by the errors for a body that is neither HTML nor plain text.
 var ErrNoText = errors.New("no text")
 
-// Options say what [Of] returns.
+// Options select the parts of a page that [Of] returns.
 type Options struct {
-	Whole    bool // the content of the whole page instead of its main content
-	Markdown bool // Content.Markdown in addition to Content.Text
+	Whole    bool // return the content of the whole page instead of its main content
+	Markdown bool // also set Content.Markdown
 }
 
 // A Content is the content of a page. All texts are valid UTF-8.
 type Content struct {
-	// Title is the text of the title element. Each sequence of white space in it is replaced by
-	// one space.
+	// Title is the text of the title element. Each sequence of white space in it is replaced by one
+	// space.
 	Title string
-	// Language is the lang attribute of the html element, such as "de-AT", as the page declares
-	// it.
+	// Language is the lang attribute of the html element, such as "de-AT". It is not checked.
 	Language string
-	// Text is the text without markup. The text of an element that begins a line is on a line of
-	// its own. White space is folded into one space, except in pre elements.
+	// Text is the text without markup. The text of a block element, such as a paragraph, is on a
+	// line of its own. Each sequence of white space is replaced by one space, except in pre
+	// elements.
 	Text string
 	// Markdown is Text in the syntax of CommonMark, with tables as in GitHub Flavored Markdown.
 	// Its links are absolute. It is empty unless Options.Markdown is set. For plain text, and if
 	// Limited is set, it is Text with Markdown's special characters escaped.
 	Markdown string
-	// Main reports whether Text and Markdown are the main content. It is false if the whole
-	// page was wanted, and if no main content was found, so that they are of the whole page.
+	// Main reports whether Text and Markdown are the main content. It is false if they are the
+	// content of the whole page, because the options require that or because no main content was
+	// found.
 	Main bool
-	// Limited says why Text and Markdown are the text of the whole page without structure: the
-	// page exceeds a limit of this package. It is empty for all other pages.
+	// Limited is empty, unless the page exceeds a limit of this package. Then it names that limit,
+	// and Text and Markdown are the text of the whole page without structure.
 	Limited string
 }
 
-// Text returns the main text of p. If p has no main content, it returns the text of the whole
-// page. The errors are those of [Of].
+// Text returns the main text of p. If p has no main content, it returns the text of the whole page.
+// It fails like [Of].
 func Text(p *crawler.Page) (string, error) {
 	c, err := of(p, Options{})
 	return c.Text, err
 }
 
 // Markdown returns the main content of p as Markdown. If p has no main content, it returns the
-// whole page. The errors are those of [Of].
+// whole page as Markdown. It fails like [Of].
 func Markdown(p *crawler.Page) (string, error) {
 	c, err := of(p, Options{Markdown: true})
 	return c.Markdown, err
@@ -72,12 +73,13 @@ func of(p *crawler.Page, o Options) (Content, error) {
 	return Of(p.Text(), p.Type+"; charset=utf-8", p.URL, o)
 }
 
-// Of returns the content of a page. contentType is the value of the Content-Type field, and
-// body is without content coding. The body is decoded as in extract.Decode. Links are resolved
-// against u, or against the base that the page declares. Of is safe for concurrent use.
+// Of returns the content of a page. contentType is the value of its Content-Type field. body is the
+// body after its content coding, such as gzip, was removed. It is decoded as in extract.Decode.
+// Links are resolved against u, or against the base element of the page. Of is safe for concurrent
+// use.
 //
-// The error wraps ErrNoText if the body is neither HTML nor plain text, also if contentType says
-// that it is. Of also fails for a body that is too large.
+// The error wraps ErrNoText if the body is neither HTML nor plain text, even if contentType says
+// that it is. Of also fails for a body of more than 32 MiB.
 func Of(body []byte, contentType string, u frontier.URL, o Options) (Content, error) {
 	mediaType := fetch.ParseMediaType([]string{contentType}).Type
 	isHTML := extract.IsHTML(mediaType)
@@ -129,8 +131,8 @@ func ofHTML(body []byte, u frontier.URL, o Options) Content {
 	return c
 }
 
-// structure sets the parts of c that need the tree of the page. A panic of a library is an
-// error.
+// structure sets the parts of c for which the element tree of the page is needed. If a library
+// panics, it returns an error.
 func (c *Content) structure(body []byte, u frontier.URL, o Options) (err error) {
 	defer func() {
 		if failed := recover(); failed != nil {
@@ -156,14 +158,15 @@ func (c *Content) structure(body []byte, u frontier.URL, o Options) (err error) 
 	return err
 }
 
-// leastMain is the number of characters from which a main content is plausible. Readability has
-// the same threshold, but it also returns less if it finds nothing better.
+// leastMain is the minimum number of characters of a plausible main content. Readability has the
+// same threshold, but it returns less if it finds nothing better.
 const leastMain = 500
 
-// findMain returns the main content of a page and its text: what Readability finds or, if that
-// is a small part of the page, such as a menu or a footer, what the page declares. If there is
-// neither, it returns the whole page, and no text. doc is the tree of body, which findMain
-// changes. whole is the number of characters of the whole page.
+// findMain returns the main content of a page and its text. It returns the result of Readability,
+// unless that is only a small part of the page, such as a menu or a footer. Otherwise it returns
+// the element that the page declares as its main content. If there is none, it returns the whole
+// page and an empty text. doc is the tree of body, which findMain changes. whole is the number of
+// characters on the whole page.
 func findMain(doc *html.Node, body []byte, u frontier.URL, whole int) (*html.Node, string, error) {
 	if found, err := readable(doc, u); err == nil && found != nil {
 		text, err := textOf(found)
@@ -171,7 +174,7 @@ func findMain(doc *html.Node, body []byte, u frontier.URL, whole int) (*html.Nod
 			return found, text, err
 		}
 	}
-	doc, err := parse(body, u) // again, since Readability has changed it
+	doc, err := parse(body, u) // parsed again, because Readability has changed doc
 	if err != nil {
 		return nil, "", err
 	}
@@ -183,9 +186,9 @@ func findMain(doc *html.Node, body []byte, u frontier.URL, whole int) (*html.Nod
 	return doc, "", nil
 }
 
-// declaredMain returns the element that the page declares as its main content: the main element
-// (HTML, section 4.4.14), or that with the role main (WAI-ARIA 1.2). It returns nil if there is
-// none, or more than one.
+// declaredMain returns the element that the page declares as its main content. This is the main
+// element (HTML, section 4.4.14), or the element with the role main (WAI-ARIA 1.2). It returns nil
+// if there is no such element, or more than one.
 func declaredMain(doc *html.Node) (found *html.Node) {
 	for n := range doc.Descendants() {
 		role := attr(n, "role")
@@ -200,15 +203,15 @@ func declaredMain(doc *html.Node) (found *html.Node) {
 	return found
 }
 
-// readable returns the main content of a document as Readability finds it, or nil if it finds
-// none. It changes the document.
+// readable returns the main content that Readability finds in a document, or nil if it finds none.
+// It changes the document.
 func readable(doc *html.Node, u frontier.URL) (*html.Node, error) {
 	at, err := url.Parse(u.String())
 	if err != nil {
 		return nil, err
 	}
 	p := readability.NewParser()
-	p.Logger, p.KeepClasses = slog.New(slog.DiscardHandler), true // a class names the language of code
+	p.Logger, p.KeepClasses = slog.New(slog.DiscardHandler), true // classes are kept, because a class may name the language of code
 	p.DisableJSONLD = true
 	found, err := p.ParseAndMutate(doc, at)
 	if found.Node != nil {
@@ -217,7 +220,7 @@ func readable(doc *html.Node, u frontier.URL) (*html.Node, error) {
 	return found.Node, err
 }
 
-// textOf returns the text of a tree.
+// textOf returns the text of the tree n.
 func textOf(n *html.Node) (string, error) {
 	var b bytes.Buffer
 	if err := html.Render(&b, n); err != nil {
@@ -226,10 +229,10 @@ func textOf(n *html.Node) (string, error) {
 	return readPlain(b.Bytes()).String(), nil
 }
 
-// binaryType returns the media type of a body that is not text, or "" for text. The signatures of
-// images, fonts and recordings can be the first word of a text, such as BM or OTTO, so they only
-// count before control characters. A body of an unknown type is text unless a twentieth of its
-// first bytes are control characters.
+// binaryType returns the media type of a body that is not text, or "" for text. Some signatures of
+// images, fonts and recordings, such as BM or OTTO, may also be the first word of a text. So they
+// count only if the body also has control characters. A body of an unknown type is text unless a
+// twentieth of its first bytes are control characters.
 func binaryType(body []byte) string {
 	is := http.DetectContentType(body)
 	if strings.HasPrefix(is, "text/") {

@@ -62,7 +62,8 @@ func TestTheMainContentIsFound(t *testing.T) {
 	}
 }
 
-// Readability makes a div of the table that has the most text of a page.
+// If a table has most of the text on a page, Readability makes a div of it. It must be a table
+// again.
 func TestAMainTableIsATable(t *testing.T) {
 	t.Parallel()
 	rows := ""
@@ -76,8 +77,8 @@ func TestAMainTableIsATable(t *testing.T) {
 	}
 }
 
-// Readability takes the footer of a page that is a list of links. What the page declares as its
-// main content is better, or else the whole page.
+// On a page that is a list of links, Readability finds the footer. The main content is then the
+// element that the page declares, or the whole page.
 func TestTheMainContentOfALinkList(t *testing.T) {
 	t.Parallel()
 	const menu = `<div class=sidebar><a href=/>Home</a> <a href=/about>About</a></div>`
@@ -238,7 +239,7 @@ func TestBodiesThatAreNoText(t *testing.T) {
 	if _, err := Of(make([]byte, maxBody+1), "text/plain", parseURL(t), Options{}); err == nil || errors.Is(err, ErrNoText) {
 		t.Errorf("a body that is too large: %v", err)
 	}
-	for _, text := range []string{"BMW prices", "OTTO was a king", "ID3 tags", "GIF87a is a format"} { // signatures of files, too
+	for _, text := range []string{"BMW prices", "OTTO was a king", "ID3 tags", "GIF87a is a format"} { // these texts begin with signatures of file formats
 		if got, err := Of([]byte(text), "text/plain", parseURL(t), Options{}); err != nil || got.Text != text {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -251,7 +252,7 @@ func TestBodiesThatAreNoText(t *testing.T) {
 	}
 }
 
-// A program that crawls and does not use this package must not contain its libraries.
+// A program that crawls without this package must not contain its libraries.
 func TestOnlyThisPackageImportsItsLibraries(t *testing.T) {
 	t.Parallel()
 	imports := func(pkg string) bool {

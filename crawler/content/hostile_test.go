@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Pages whose tree, main content or Markdown would be too large have the text of the whole page,
-// and the result says why.
+// If the tree, the main content or the Markdown of a page would be too large, the result is the
+// text of the whole page, and Limited names the limit.
 func TestAHostilePageIsLimited(t *testing.T) {
 	t.Parallel()
 	rep := strings.Repeat
@@ -33,7 +33,7 @@ func TestAHostilePageIsLimited(t *testing.T) {
 	}
 }
 
-// A script does not count.
+// Brackets in a script do not count for the limit of brackets.
 func TestBracketsOfScriptsAreNotLimited(t *testing.T) {
 	t.Parallel()
 	got, err := Of([]byte("<script>"+strings.Repeat("[", 200_000)+"</script><p>words"), "text/html", parseURL(t), Options{Markdown: true})
@@ -42,8 +42,8 @@ func TestBracketsOfScriptsAreNotLimited(t *testing.T) {
 	}
 }
 
-// Markdown repeats the indentation of lists and quotations in each line, and the cells of the
-// widest row in each row of a table.
+// Markdown repeats the indentation of lists and quotations in each line, and gives each row of a
+// table as many cells as the widest row. Limits keep it from becoming much larger than the page.
 func TestMarkdownIsNotMuchLargerThanThePage(t *testing.T) {
 	t.Parallel()
 	rep := strings.Repeat

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// markdownOf converts a tree. Cells are not padded to the width of their column, because one
-// long cell would then make all rows as long.
+// markdownOf converts the tree n to Markdown. Cells of tables are not padded to the width of their
+// column, because one long cell would make all rows as long.
 func markdownOf(n *html.Node) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
@@ -37,11 +37,12 @@ func markdownOf(n *html.Node) (string, error) {
 	return strings.ToValidUTF8(strings.TrimSpace(string(text)), "\uFFFD"), err
 }
 
-// prepareNodes renames elements that begin a line, and that the library does not know as such:
-// their words would be joined to those before them. A heading in a link becomes a line in bold. It
-// also writes the ampersand of text such as "&gt;" as a reference, because the library does not,
-// and Markdown would show ">". inLink reports whether n is in a link, and inCode whether it is in
-// code, in which Markdown has no references.
+// prepareNodes changes the tree below n, because the library does not treat some elements
+// correctly. Elements that begin a line are renamed if the library does not know this; it would
+// join their words to the words before them. A heading in a link becomes a line in bold. In text
+// such as "&gt;" the ampersand is written as a reference, because otherwise Markdown would show
+// ">". inLink reports whether n is in a link. inCode reports whether n is in code, where Markdown
+// has no references.
 func prepareNodes(n *html.Node, inLink, inCode bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom {
@@ -69,10 +70,10 @@ func prepareNodes(n *html.Node, inLink, inCode bool) {
 	}
 }
 
-// prepareTables prepares the tables below n. A table that Markdown cannot have becomes a sequence
-// of its cells, each on a line of its own. In all others, pipes of code get a backslash, because
-// a pipe ends a cell, also in code. The library does neither. inline reports whether n is in a
-// link or in emphasis, which cannot have a table.
+// prepareTables prepares the tables below n, because the library does not. If Markdown cannot
+// express a table, the table becomes a sequence of its cells, each on a line of its own. In other
+// tables a pipe in code gets a backslash, because a pipe ends a cell even in code. inline reports
+// whether n is in a link or in emphasis, which cannot contain a table.
 func prepareTables(n *html.Node, inline bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		inner := inline
@@ -90,7 +91,7 @@ func prepareTables(n *html.Node, inline bool) {
 	}
 }
 
-// isNotInCells reports whether a cell in Markdown cannot have an element with this tag.
+// isNotInCells reports whether elements with this tag are impossible in a table cell in Markdown.
 func isNotInCells(tag atom.Atom) bool {
 	switch tag {
 	case atom.Table, atom.Pre, atom.Hr, atom.Ul, atom.Ol, atom.Blockquote, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
@@ -99,7 +100,7 @@ func isNotInCells(tag atom.Atom) bool {
 	return false
 }
 
-// escapePipes puts a backslash before each pipe of code below n.
+// escapePipes puts a backslash before each pipe in code below n.
 func escapePipes(n *html.Node, inCode bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
@@ -115,11 +116,12 @@ func isCode(tag atom.Atom) bool {
 	return tag == atom.Code || tag == atom.Tt || tag == atom.Kbd || tag == atom.Samp
 }
 
-// codeLineEnd replaces each line end of code until the whole page is converted.
+// codeLineEnd stands for a line end in code while a page is being converted. The library replaces
+// it by a line end at the end.
 var codeLineEnd = string(marker.MarkerCodeBlockNewline)
 
-// quotation writes a quotation, with a mark before each line. The library puts no mark before
-// the second and further lines of code, which would end the quotation.
+// quotation writes a quotation with a ">" before each line. The library omits it before the second
+// and further lines of code, which would end the quotation.
 func quotation(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 	var b bytes.Buffer
 	ctx.RenderChildNodes(ctx, &b, n)
@@ -130,7 +132,7 @@ func quotation(ctx converter.Context, w converter.Writer, n *html.Node) converte
 	return converter.RenderSuccess
 }
 
-// link writes the content of a link without an address, such as one to a script.
+// link writes only the content of a link that has no href. All other links are left to the library.
 func link(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 	if attr(n, "href") != nil {
 		return converter.RenderTryNext
@@ -141,23 +143,23 @@ func link(ctx converter.Context, w converter.Writer, n *html.Node) converter.Ren
 
 var blankLines = regexp.MustCompile(`\n{3,}`)
 
-// unmark removes the characters that html-to-markdown uses as its own marks.
+// unmark removes the characters that html-to-markdown uses internally as marks.
 var unmark = strings.NewReplacer(codeLineEnd, "", string(marker.MarkerEscaping), "")
 
-// special are the characters that have a meaning in Markdown anywhere in a line.
+// special escapes the characters that have a meaning in Markdown anywhere in a line.
 var special = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", `\<`, "#", `\#`, "|", `\|`, "~", `\~`)
 
 var (
-	// lineStart is the beginning of a line that would begin a list or a quotation, or would make
-	// a heading or a table of the line before it. Of the groups, the second needs a backslash.
+	// lineStart matches a beginning of a line that would begin a list or a quotation, or make the
+	// previous line a heading or a table. The second group needs a backslash.
 	lineStart = regexp.MustCompile(`^([0-9]{0,9})([-+=>:.)])`)
 	// reference is a character reference, such as &amp;.
 	reference = regexp.MustCompile(`&(#?[0-9A-Za-z]+;)`)
 	lineEnds  = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 )
 
-// escape returns a text as Markdown that shows the text. An indentation of four columns would
-// make code of a line, so all indentations have at most three spaces.
+// escape returns Markdown that shows the given text. A line that is indented by four columns would
+// become code, so indentations are cut to three spaces.
 func escape(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(lineEnds.Replace(text)) {
@@ -176,7 +178,7 @@ func escape(text string) string {
 			words = words[at[5]:]
 		}
 		if words = special.Replace(words); strings.Contains(words, "&") {
-			words = reference.ReplaceAllString(words, `\$0`) // one with a number has \# by now
+			words = reference.ReplaceAllString(words, `\$0`) // a numeric reference already has \# here
 		}
 		b.WriteString(words)
 	}

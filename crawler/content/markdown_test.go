@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 )
 
-// shown returns Markdown as another program shows it: in HTML.
+// shown converts Markdown to HTML with another library.
 func shown(t *testing.T, markdown string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -20,7 +20,7 @@ func shown(t *testing.T, markdown string) string {
 	return b.String()
 }
 
-// Plain text as Markdown shows the text, and nothing of it becomes structure.
+// Plain text that is escaped as Markdown shows the same text, without any structure.
 func FuzzPlainText(f *testing.F) {
 	for _, text := range []string{
 		"Title\n=====", "Title\n---", "- item\n+ item\n* item", "1. one\n2) two", "123456789. x", "    four spaces _x_", "\n\n\ttab `x`", "> quoted",

@@ -11,32 +11,31 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// The limits of pages whose tree is built.
+// Limits of pages for which an element tree is built.
 const (
 	maxMarkup   = 8 << 20
 	maxElements = 100_000
-	// maxReopened is how many elements the parser may add for end tags that are missing. The
-	// parser opens formatting elements again in each following block (HTML, section 13.2.4.3),
-	// so a page of 1 MiB could have a tree of many GiB.
+	// maxReopened is the maximum number of elements that the parser may add because of missing end
+	// tags. The parser opens formatting elements again in each following block (HTML, section
+	// 13.2.4.3). So without this limit a page of 1 MiB could have a tree of many GiB.
 	maxReopened = 200_000
 )
 
-// A plain is the text of a page, and what is needed to know whether a tree can be built of it.
+// A plain is the text of a page, with the counts that decide whether an element tree can be built.
 type plain struct {
 	title, lang string
 	elements    int
-	reopened    int // upper bound of the elements that the parser adds
+	reopened    int // upper bound of the number of elements that the parser adds
 
 	text    strings.Builder
-	pending byte // written before the next text: 0, a space or a line end
-	pre     int  // open pre elements
+	pending byte // the separator before the next text: 0 (none), a space or a line end
+	pre     int  // number of open pre elements
 	hidden  atom.Atom
-	depth   int // open elements with the name hidden
-	format  int // formatting elements without an end tag
+	depth   int // number of open elements with the name hidden
+	format  int // number of formatting elements without an end tag
 }
 
-// readPlain reads a page in UTF-8. It leaves out the elements that extract.TextDigest leaves
-// out.
+// readPlain reads a page in UTF-8. It leaves out the same elements as extract.TextDigest.
 func readPlain(body []byte) *plain {
 	p := &plain{}
 	z := html.NewTokenizer(bytes.NewReader(body))
@@ -65,8 +64,9 @@ func readPlain(body []byte) *plain {
 	}
 }
 
-// closeEmpty gives each empty element of an XHTML page, such as <script src="x"/>, an end tag. In
-// HTML the slash has no meaning, and the rest of the page would be the content of the element.
+// closeEmpty adds an end tag to each empty element of an XHTML page, such as <script src="x"/>.
+// Without it, an HTML parser would ignore the slash and take the rest of the page for the content
+// of the element.
 func closeEmpty(body []byte) []byte {
 	var b bytes.Buffer
 	z := html.NewTokenizer(bytes.NewReader(body))
@@ -110,7 +110,7 @@ func langOf(z *html.Tokenizer) string {
 	}
 }
 
-// tag takes note of a start tag or an end tag.
+// tag updates p for a start tag, or for an end tag if end is true.
 func (p *plain) tag(tag atom.Atom, end bool) {
 	if !end {
 		p.elements++
@@ -150,7 +150,7 @@ func (p *plain) tag(tag atom.Atom, end bool) {
 
 func (p *plain) newline() { p.pending = '\n' }
 
-// hides reports whether the content of an element is not visible.
+// hides reports whether elements with this tag have no visible content.
 func hides(tag atom.Atom) bool {
 	switch tag {
 	case atom.Script, atom.Style, atom.Title, atom.Template, atom.Noscript, atom.Noframes, atom.Iframe, atom.Noembed:
@@ -159,8 +159,8 @@ func hides(tag atom.Atom) bool {
 	return false
 }
 
-// formats reports whether an element is one that the parser opens again (HTML, section 13.2.4.3,
-// "formatting").
+// formats reports whether the parser opens elements with this tag again in the next block (HTML,
+// section 13.2.4.3, "formatting").
 func formats(tag atom.Atom) bool {
 	switch tag {
 	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
@@ -169,7 +169,7 @@ func formats(tag atom.Atom) bool {
 	return false
 }
 
-// startsLine reports whether an element begins and ends a line.
+// startsLine reports whether elements with this tag begin and end a line.
 func startsLine(tag atom.Atom) bool {
 	switch tag {
 	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Button, atom.Caption, atom.Center, atom.Dd,
@@ -182,7 +182,7 @@ func startsLine(tag atom.Atom) bool {
 	return false
 }
 
-// add adds text, with its white space folded unless it is in a pre element.
+// add adds text. Outside of pre elements each sequence of white space is replaced by one space.
 func (p *plain) add(text []byte) {
 	if p.pre > 0 && len(bytes.TrimSpace(text)) > 0 {
 		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
@@ -212,7 +212,7 @@ func (p *plain) add(text []byte) {
 	}
 }
 
-// separate writes the separator that waits for the next text.
+// separate writes the pending separator, if there is one.
 func (p *plain) separate() {
 	if p.pending != 0 && p.text.Len() > 0 {
 		p.text.WriteByte(p.pending)
@@ -220,10 +220,11 @@ func (p *plain) separate() {
 	p.pending = 0
 }
 
-// String returns the text.
+// String returns the text without white space at its ends.
 func (p *plain) String() string { return strings.TrimSpace(p.text.String()) }
 
-// limit returns an error if the page has too much markup for a tree.
+// limit returns an error if the page has too much markup to build an element tree. size is the size
+// of the page in bytes.
 func (p *plain) limit(size int) error {
 	switch {
 	case size > maxMarkup:

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A structure counts the parts of a page that Markdown has marks for.
+// A structure counts the parts of a page that Markdown can express.
 type structure struct{ headings, lists, tables, code, links int }
 
-// inTree counts the parts of a tree. A heading, a list or code without text is left out, and so
-// is a table or a link in a place where Markdown cannot have one.
+// inTree counts the parts of a tree. It leaves out headings, lists and code without text. It also
+// leaves out tables and links in places where Markdown cannot have them.
 func (s *structure) inTree(n *html.Node, inLink, inTable, inCode bool) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		link, table, code := inLink, inTable, inCode
@@ -61,8 +61,8 @@ func (s *structure) inTree(n *html.Node, inLink, inTable, inCode bool) {
 	}
 }
 
-// laysOut reports whether the cells of a table have parts that a cell in Markdown cannot have.
-// Such a table becomes a sequence of its cells.
+// laysOut reports whether the cells of a table contain parts that a cell in Markdown cannot
+// contain. Such a table becomes a sequence of its cells.
 func laysOut(table *html.Node) bool {
 	return has(table, func(tag atom.Atom) bool {
 		switch tag {
@@ -93,7 +93,7 @@ func allText(n *html.Node) string {
 	return b.String()
 }
 
-// inMarkdown counts the parts of a Markdown text, as another program reads it.
+// inMarkdown counts the parts of a Markdown text, as another library parses it.
 func (s *structure) inMarkdown(source string) {
 	doc := goldmark.New(goldmark.WithExtensions(extension.Table, extension.Strikethrough)).Parser().Parse(text.NewReader([]byte(source)))
 	ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -117,8 +117,8 @@ func (s *structure) inMarkdown(source string) {
 	})
 }
 
-// Headings, lists, tables, code and links are in the Markdown of a page: of the pages in
-// testdata, and of those below the directories in PERMESSO_PAGES, which are separated by colons.
+// The Markdown of a page has its headings, lists, tables, code and links. The pages are in
+// testdata, and in the directories in PERMESSO_PAGES, which are separated by colons.
 func TestMarkdownHasTheStructureOfThePage(t *testing.T) {
 	dirs := append([]string{"testdata/pages"}, filepath.SplitList(os.Getenv("PERMESSO_PAGES"))...)
 	u, err := frontier.ParseURL("http://docs.test/a/b.html")

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	// maxWork limits the sum of the depths of all nodes. The time that Readability needs grows
-	// with this sum, because it looks at the ancestors of each node.
+	// maxWork is the maximum sum of the depths of all nodes. Readability looks at the ancestors of
+	// each node, so its time grows with this sum.
 	maxWork = 3_000_000
-	// maxQuotes is how many lists and quotations are within one another. Each of them indents
-	// all lines of its content, so the Markdown of a small page could be very large. Further
-	// ones become part of the innermost.
+	// maxQuotes is the maximum depth of nested lists and quotations. Each of them indents all lines
+	// of its content, so without this limit the Markdown of a small page could be very large.
+	// Deeper ones become part of the innermost allowed one.
 	maxQuotes = 16
-	// maxCells limits the cells of a table with all its rows as wide as the widest, as Markdown
-	// has them. A table with more cells becomes a list of lines.
+	// maxCells is the maximum number of cells of a table in Markdown, where all rows are as wide as
+	// the widest. A larger table becomes a list of lines.
 	maxCells = 50_000
-	// maxBracketWork limits the work for opening brackets without a closing one: for each of
-	// them html-to-markdown looks for the closing one in the rest of the line.
+	// maxBracketWork limits the time for opening brackets without a closing bracket: for each of
+	// them html-to-markdown searches the rest of the line. The unit is bytes.
 	maxBracketWork = 200_000_000
 )
 
-// parse returns the tree of a page, prepared for Readability and for Markdown: links are
+// parse returns the element tree of a page, prepared for Readability and for Markdown. Links are
 // absolute, and markup that would need too much memory is changed.
 func parse(body []byte, u frontier.URL) (*html.Node, error) {
 	doc, err := html.Parse(bytes.NewReader(body))
@@ -49,15 +49,16 @@ func parse(body []byte, u frontier.URL) (*html.Node, error) {
 	return doc, nil
 }
 
-// A tree prepares the nodes of a document.
+// A tree prepares the nodes of a document. It is used for one document.
 type tree struct {
 	base     frontier.URL
-	declared bool // base is that of a base element
+	declared bool // base comes from a base element
 	work     int
-	brackets int // opening brackets without a closing one near them
+	brackets int // number of opening brackets without a closing bracket near them
 }
 
-// findBase takes the base of the document from its first base element (HTML, section 2.4.1).
+// findBase sets t.base to the base URL of the document, if it has a base element (HTML, section
+// 2.4.1).
 func (t *tree) findBase(n *html.Node) {
 	for c := n.FirstChild; c != nil && !t.declared; c = c.NextSibling {
 		if c.DataAtom == atom.Base {
@@ -75,8 +76,8 @@ func (t *tree) findBase(n *html.Node) {
 	}
 }
 
-// prepare changes the children of n. depth is the number of nodes around the children, quotes
-// that of lists and quotations.
+// prepare changes the children of n. depth is the depth of the children in the tree. quotes is the
+// number of lists and quotations around them.
 func (t *tree) prepare(n *html.Node, depth, quotes int) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -94,9 +95,10 @@ func (t *tree) prepare(n *html.Node, depth, quotes int) {
 				continue
 			}
 			if attr(c, "href") == nil {
-				rename(c, atom.Span) // a mere target of links, often without its end tag
+				rename(c, atom.Span) // a mere target of links, whose end tag is often missing
 			}
-			t.resolve(c, "href") // without href it is still a link for Readability, which counts them
+			// An a element without href stays a link, because Readability counts links.
+			t.resolve(c, "href")
 		case atom.Img, atom.Source, atom.Video, atom.Audio:
 			t.resolve(c, "src")
 		case atom.Code, atom.Tt, atom.Kbd, atom.Samp:
@@ -117,9 +119,9 @@ func (t *tree) prepare(n *html.Node, depth, quotes int) {
 	}
 }
 
-// restoreTables turns an element with rows into a table again: Readability makes a div of the
-// element with the most content, even if it is a table. It changes only the names of elements,
-// so restoreTables sets DataAtom.
+// restoreTables turns an element with rows into a table again. Readability makes a div of the
+// element with the most content, even if that is a table. Readability changes only the names of
+// elements, so restoreTables also sets DataAtom.
 func restoreTables(n *html.Node) {
 	for c := range n.Descendants() {
 		if c.Type == html.ElementNode {
@@ -134,8 +136,9 @@ func restoreTables(n *html.Node) {
 	}
 }
 
-// turnOut turns code with links in it into links with code in them, because code in Markdown
-// cannot have links. Code with lines in it, whose end tag is missing, is no code.
+// turnOut turns code that contains links into links that contain code, because code in Markdown
+// cannot contain links. An element that contains blocks is not code, because its end tag is
+// missing; it becomes a span.
 func turnOut(code *html.Node) {
 	switch {
 	case code.Parent.DataAtom == atom.Pre:
@@ -151,7 +154,7 @@ func turnOut(code *html.Node) {
 
 func isLink(tag atom.Atom) bool { return tag == atom.A }
 
-// has reports whether an element in n has a tag for which is returns true.
+// has reports whether n contains an element with a tag for which is returns true.
 func has(n *html.Node, is func(atom.Atom) bool) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if is(c.DataAtom) || has(c, is) {
@@ -161,8 +164,8 @@ func has(n *html.Node, is func(atom.Atom) bool) bool {
 	return false
 }
 
-// wrapText puts each child of n into a code element of its own, and the content of a link
-// instead of the link.
+// wrapText puts each child of n into a code element of its own. If the child is a link, or contains
+// one, the code element is put inside the link.
 func wrapText(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
@@ -180,8 +183,8 @@ func wrapText(n *html.Node) {
 	}
 }
 
-// spaceOut puts a space before or after code if its text begins or ends with white space, because
-// Markdown has no code that does.
+// spaceOut puts a space before or after the code element if its text begins or ends with white
+// space, because Markdown drops white space at the ends of code.
 func spaceOut(code *html.Node) {
 	if space, _ := spaceAt(code, false); space {
 		code.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: " "}, code)
@@ -192,7 +195,7 @@ func spaceOut(code *html.Node) {
 }
 
 // spaceAt reports whether the text in n begins with white space, or ends with it if end is true.
-// It also reports whether n has any text.
+// any reports whether n has any text.
 func spaceAt(n *html.Node, end bool) (space, any bool) {
 	if n.Type == html.TextNode {
 		r, size := utf8.DecodeRuneInString(n.Data)
@@ -211,7 +214,8 @@ func spaceAt(n *html.Node, end bool) (space, any bool) {
 	return space, any
 }
 
-// openBrackets returns how many opening brackets have no closing one in the next 100 bytes.
+// openBrackets returns the number of opening brackets without a closing bracket in the next 100
+// bytes.
 func openBrackets(text string) (n int) {
 	closing := -1
 	for i := len(text) - 1; i >= 0; i-- {
@@ -227,8 +231,8 @@ func openBrackets(text string) (n int) {
 	return n
 }
 
-// resolve makes the URL of an attribute absolute. It removes the attribute if that has no
-// address of a page: a script, or the data of an image itself.
+// resolve makes the URL in the attribute absolute. It removes the attribute if the URL is not the
+// address of a page or file, for example if it is a script or the data of an image.
 func (t *tree) resolve(n *html.Node, name string) {
 	a := attr(n, name)
 	if a == nil {
@@ -252,7 +256,7 @@ func (t *tree) resolve(n *html.Node, name string) {
 // fragments escapes the characters of a fragment that would end a link in Markdown.
 var fragments = strings.NewReplacer(" ", "%20", "\t", "%09", "\n", "", "\r", "", "<", "%3C", ">", "%3E", "(", "%28", ")", "%29", "\\", "%5C")
 
-// isPermalink reports whether a link is the mark after a heading that leads to the heading.
+// isPermalink reports whether a link is a mark such as ¶ that leads to its own heading.
 func isPermalink(n *html.Node) bool {
 	href := attr(n, "href")
 	if href == nil || !strings.HasPrefix(href.Val, "#") || n.FirstChild == nil || n.FirstChild != n.LastChild {
@@ -276,7 +280,7 @@ func limitSpan(n *html.Node, name string) {
 	}
 }
 
-// fits reports whether a table is small enough for Markdown.
+// fits reports whether a table has at most maxCells cells in Markdown.
 func fits(table *html.Node) bool {
 	rows, widest := 0, 0
 	var count func(n *html.Node)
@@ -295,14 +299,13 @@ func fits(table *html.Node) bool {
 	return rows*widest <= maxCells
 }
 
-// widthOf returns the number of columns that the cells of a row span. A span of rows counts as
-// columns, too, since it makes other rows wider.
+// widthOf returns the number of columns that the cells of a row span.
 func widthOf(row *html.Node) (width int) {
 	for c := row.FirstChild; c != nil; c = c.NextSibling {
 		if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
 			span := 1
 			if a := attr(c, "colspan"); a != nil {
-				span, _ = strconv.Atoi(a.Val) // limitSpan has made it a number
+				span, _ = strconv.Atoi(a.Val) // limitSpan has made the attribute a number
 			}
 			width += span
 		}
@@ -310,7 +313,7 @@ func widthOf(row *html.Node) (width int) {
 	return width
 }
 
-// flatten makes divisions of a table and its parts, but not of a table in a cell.
+// flatten turns a table and its parts into div elements. It leaves tables in cells unchanged.
 func flatten(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup:
@@ -325,7 +328,7 @@ func flatten(n *html.Node) {
 
 func rename(n *html.Node, to atom.Atom) { n.DataAtom, n.Data = to, to.String() }
 
-// attr returns an attribute of an element, or nil.
+// attr returns the attribute of an element with the given name, or nil.
 func attr(n *html.Node, name string) *html.Attribute {
 	for i := range n.Attr {
 		if n.Attr[i].Key == name && n.Attr[i].Namespace == "" {

@@ -14,31 +14,32 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A Request is one request to a site of a Web, as the Web has logged it.
+// A Request is an entry in the log of a Web: one request to one of its sites.
 type Request struct {
-	Site       frontier.Site
-	Method     string
-	Target     string // path and query as they were received
-	UserAgent  string
-	Header     http.Header
-	Start, End time.Time // as the server saw them; End is zero until the server has answered
-	Status     int       // 0 if the connection was broken
+	Site      frontier.Site
+	Method    string
+	Target    string // path and query in the form in which they were received
+	UserAgent string
+	Header    http.Header
+	// When the server got the request, and when it had answered; End is zero before that.
+	Start, End time.Time
+	Status     int // 0 if the connection was broken
 	RetryAfter string
-	Body       []byte // of a robots.txt only
+	Body       []byte // only of a robots.txt; otherwise nil
 }
 
 // URL returns the URL of the request.
 func (r Request) URL() string { return string(r.Site) + r.Target }
 
-// Log returns the requests so far, in the order in which they came.
+// Log returns the requests so far, in the order in which they arrived.
 func (w *Web) Log() []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.log)
 }
 
-// Fetched returns how often a URL was requested. Any form of the URL counts: HTTP://A.example
-// is http://a.example/. It fails the test if url is not a URL.
+// Fetched returns the number of requests for a URL. Any form of the URL counts: HTTP://A.example is
+// http://a.example/. Fetched fails the test if url is not a URL.
 func (w *Web) Fetched(url string) int {
 	w.t.Helper()
 	u, err := frontier.ParseURL(url)
@@ -76,8 +77,8 @@ func (w *Web) AssertNeverFetched(urls ...string) {
 }
 
 // AssertDelay fails the test if a site got a request less than d after the end of its previous
-// answer, or if it got no request at all. origin names the site, as in the method Site. If
-// origin is empty, every site is checked.
+// answer, or if it got no request at all. origin names the site, as in the method Site. If origin
+// is empty, every site is checked.
 func (w *Web) AssertDelay(origin string, d time.Duration) {
 	w.t.Helper()
 	sites := w.bySite()
@@ -97,7 +98,7 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 	}
 }
 
-// AssertPolite fails the test if a site's log shows one of these:
+// AssertPolite fails the test if a site's log shows one of these violations:
 //
 //   - a request for a page before robots.txt was requested, or for a page that the last
 //     robots.txt forbids;
@@ -106,9 +107,9 @@ func (w *Web) AssertDelay(origin string, d time.Duration) {
 //     time that a Retry-After named;
 //   - requests with different User-Agent fields.
 //
-// The sites of one host name, with different schemes or ports, share the pauses between
-// requests if the name has public addresses. So AssertPolite also reports simultaneous requests
-// to two such sites, and a request to one site that comes too early after a request to another.
+// The sites of one host name, with different schemes or ports, share the pauses between requests if
+// the name has public addresses. So AssertPolite also reports simultaneous requests to two such
+// sites, and a request to one site that comes too early after a request to another.
 func (w *Web) AssertPolite() {
 	w.t.Helper()
 	for _, violation := range w.violations() {
@@ -156,8 +157,8 @@ func siteViolations(reqs []Request) (found []string) {
 	return found
 }
 
-// hostViolations returns the requests that came too early after a request to another site of
-// the same host. reqs are the requests to one host.
+// hostViolations returns the requests that came too early after a request to another site of the
+// same host. reqs are all requests to that host.
 func hostViolations(reqs []Request) (found []string) {
 	groups := map[frontier.Site]*robots.Group{}
 	for i, r := range reqs {
@@ -171,7 +172,8 @@ func hostViolations(reqs []Request) (found []string) {
 	return found
 }
 
-// early returns why r came too soon after prev. group has the rules of the site of prev.
+// early returns the reasons why r came too early after prev. group has the rules of the site of
+// prev, and may be nil.
 func early(r, prev Request, group *robots.Group) (found []string) {
 	if prev.End.IsZero() || r.Start.Before(prev.End) {
 		found = append(found, r.violation("came while %s was being answered", prev.URL()))
@@ -191,8 +193,8 @@ func (r Request) violation(format string, args ...any) string {
 	return r.Start.Format(time.TimeOnly) + " " + r.URL() + " " + fmt.Sprintf(format, args...)
 }
 
-// rules returns the rules that apply after the answer r to a request for robots.txt. It returns
-// old if r does not change the rules.
+// rules returns the rules that apply after r, a request for robots.txt with its answer. The rules
+// before r are in old, and stay valid if r does not change them.
 func rules(r Request, old *robots.Group) *robots.Group {
 	token, _, _ := strings.Cut(r.UserAgent, " ")
 	token, _, _ = strings.Cut(token, "/")
@@ -202,8 +204,7 @@ func rules(r Request, old *robots.Group) *robots.Group {
 	case r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
 		return robots.Parse([]byte("User-agent: *\nDisallow: /"), robots.RFC9309).Group(token)
 	case r.Status/100 == 4 && r.Status != http.StatusTooManyRequests,
-		// A redirect leads to rules that are in the log of another site, so everything is
-		// allowed here.
+		// After a redirect the rules are in the log of another site, so everything is allowed here.
 		r.Status/100 == 3 && r.Status != http.StatusNotModified:
 		return robots.Parse(nil, robots.RFC9309).Group(token)
 	}
@@ -218,8 +219,8 @@ func (w *Web) bySite() map[frontier.Site][]Request {
 	return sites
 }
 
-// byPublicHost returns the requests by host. It leaves out hosts at private addresses, whose
-// ports may be different machines.
+// byPublicHost returns the requests by host. It leaves out hosts at private addresses, because
+// their ports may be different machines.
 func (w *Web) byPublicHost() map[string][]Request {
 	hosts := map[string][]Request{}
 	for _, r := range w.Log() {

@@ -13,7 +13,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Each assertion must find each kind of violation.
+// AssertPolite finds each kind of violation by one site.
 func TestSiteViolations(t *testing.T) {
 	at := func(s float64) time.Time { return time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))) }
 	rules := func(body string) Request {
@@ -29,7 +29,7 @@ func TestSiteViolations(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		reqs []Request
-		want string // part of the one violation; empty for none
+		want string // a part of the only violation; empty if there is none
 	}{
 		{"polite", []Request{rules("User-agent: *\nCrawl-delay: 1"), page("/", 2, 3), page("/x", 4, 5)}, ""},
 		{"no robots.txt", []Request{page("/", 0, 1)}, "before robots.txt"},
@@ -50,7 +50,8 @@ func TestSiteViolations(t *testing.T) {
 	}
 }
 
-// A host name has one clock for all schemes and ports.
+// AssertPolite finds requests that are too early for their host name, which has one clock for all
+// schemes and ports.
 func TestHostViolations(t *testing.T) {
 	at := func(s float64) time.Time { return time.Unix(0, 0).Add(time.Duration(s * float64(time.Second))) }
 	page := func(site frontier.Site, start, end float64) Request {
@@ -64,7 +65,7 @@ func TestHostViolations(t *testing.T) {
 		name  string
 		other Request
 		first Request
-		want  string // part of the one violation; empty for none
+		want  string // a part of the only violation; empty if there is none
 	}{
 		{"polite", page("https://a.example", 1, 2), page("http://a.example", 0, 1), ""},
 		{"two at once", page("https://a.example", 0.5, 2), page("http://a.example", 0, 1), "came while http://a.example/ was being answered"},
@@ -95,7 +96,7 @@ func TestHostViolations(t *testing.T) {
 	}
 }
 
-// A recorder is a TB that records failures instead of failing.
+// A recorder is a testing.TB that records failures and does not fail.
 type recorder struct {
 	testing.TB
 	failures int
@@ -158,7 +159,7 @@ func TestAssertions(t *testing.T) {
 	})
 }
 
-// dialByName connects by host name, like a client other than a crawler would.
+// dialByName connects to a host by its name, like an ordinary HTTP client.
 func (w *Web) dialByName(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

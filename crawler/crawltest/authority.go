@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// An authority signs the TLS certificates of the https sites of a Web. The certificates are
-// valid from 1990 on, because the time in a testing/synctest bubble starts in the year 2000.
+// An authority signs the TLS certificates of the https sites of a Web. The certificates are valid
+// from 1990 on, because the time in testing/synctest starts in the year 2000.
 type authority struct {
 	pool *x509.CertPool
 
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 
-	// mu guards leafs, because handshakes run concurrently and all handshakes of a host use one
+	// mu guards leafs. Handshakes run concurrently, and all handshakes of a host use one
 	// certificate.
 	mu    sync.Mutex
 	leafs map[string]*tls.Certificate
@@ -53,8 +53,8 @@ func newAuthority() *authority {
 	return a
 }
 
-// config returns the TLS configuration of a server. http2 is a function that reports whether a
-// host speaks HTTP/2.
+// config returns the TLS configuration of a server. The function http2 reports whether a host
+// speaks HTTP/2.
 func (a *authority) config(http2 func(host string) bool) *tls.Config {
 	one := &tls.Config{
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return a.leaf(hello.ServerName) },

@@ -12,9 +12,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bomb makes the site answer requests for target (path and query) with size bytes of zeros,
-// which are encoded with each of the codings in turn. A coding is "gzip", "br" or "zstd", as in
-// Content-Encoding (RFC 9110, section 8.4). Without codings, Bomb uses gzip.
+// Bomb makes the site answer requests for target (path and query) with size bytes of zeros, encoded
+// with each of the codings in turn. A coding is "gzip", "br" or "zstd", as in Content-Encoding
+// (RFC 9110, section 8.4). Without codings, Bomb uses gzip.
 func (s *Site) Bomb(target string, size int64, codings ...string) *Site {
 	s.web.t.Helper()
 	if len(codings) == 0 {

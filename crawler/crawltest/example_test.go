@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// ofATest takes the place of the *testing.T of a test, which an example does not have.
+// ofATest replaces the *testing.T of a test, because an example has none.
 type ofATest struct {
 	testing.TB
 	end func()
@@ -23,7 +23,7 @@ func (t *ofATest) Cleanup(f func()) { t.end = f }
 // This example runs a job against a web in memory. Inside testing/synctest the job takes no
 // time, even with long pauses.
 func ExampleNew() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	w := crawltest.New(t)
 	defer t.end()
 	w.Site("http://a.example").Addr("127.0.0.1").
@@ -33,7 +33,7 @@ func ExampleNew() {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
 		Seeds:    []string{"http://a.example/"},
-		Wire:     crawler.Wire{Network: w, AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // outside of testing/synctest
+		Wire:     crawler.Wire{Network: w, AllowPrivate: true}, Pace: crawler.Pace{Delay: crawler.NoDelay}, // needed because the example runs outside of testing/synctest
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -54,7 +54,7 @@ func ExampleNew() {
 
 // This example tests a handler alone, with a page that was not fetched.
 func ExamplePage() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	handler := crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
 		return p.FollowTag("/item/1", "item")
 	})
@@ -68,9 +68,9 @@ func ExamplePage() {
 	// Output: List https://a.example/item/1 item
 }
 
-// Answer makes answers other than HTML pages with status 200.
+// Answer makes pages with other statuses and types than those of Page.
 func ExampleAnswer() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	p := crawltest.Answer(t, "https://a.example/old", http.StatusFound, http.Header{"Location": {"/new"}}, "")
 	fmt.Println(p.Status, p.Location)
 	// Output: 302 https://a.example/new

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// crawl crawls a web without pauses, as outside of testing/synctest.
+// crawl crawls a web without pauses, because the examples run outside of testing/synctest.
 func crawl(w *crawltest.Web, seed string) {
 	c, err := crawler.New(crawler.Options{
 		Identity: crawler.Identity{Token: "mybot", Contact: "https://example.org/mybot"},
@@ -27,9 +27,9 @@ func crawl(w *crawltest.Web, seed string) {
 	}
 }
 
-// A site has pages, files and redirects, and answers of its own.
+// A site has pages, files and redirects, and handlers of its own.
 func ExampleSite() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	w := crawltest.New(t)
 	defer t.end()
 	w.Site("https://a.example").Addr("127.0.0.1").HTTP2().
@@ -54,33 +54,33 @@ func ExampleSite() {
 	// /new 404
 }
 
-// Sites that fail. A job must survive each of them.
+// These sites fail. A job must survive each of them.
 func ExampleSite_Flaky() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	w := crawltest.New(t)
 	defer t.end()
 	w.Site("http://slow.example").Latency(30 * time.Second)
-	w.Site("http://busy.example").Flaky("/", "<title>Now</title>", "120", 503, 503) // twice 503, then the page
+	w.Site("http://busy.example").Flaky("/", "<title>Now</title>", "120", 503, 503) // two answers with status 503, and then the page
 	w.Site("http://down.example").Down(true)                                        // no connection
 	w.Site("http://broken.example").Reset("/")                                      // a connection, but no answer
 	// Output:
 }
 
-// Sites without end. A job must leave each of them.
+// These sites never end. A job must stop at each of them.
 func ExampleSite_Trap() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	w := crawltest.New(t)
 	defer t.end()
-	w.Site("http://trap.example").Trap("/x/", 5)         // each page has five more
-	w.Site("http://month.example").Calendar("/calendar") // each month has a next one
+	w.Site("http://trap.example").Trap("/x/", 5)         // each page links to five more
+	w.Site("http://month.example").Calendar("/calendar") // each month links to the next one
 	w.Site("http://bomb.example").Bomb("/", 1<<30, "br") // 1 GiB of zeros, compressed
 	w.Site("http://map.example").SitemapBomb("/sitemap.xml", "/", 1_000_000)
 	// Output:
 }
 
-// A Web counts what reached it, as the log of a server and of its name server.
+// A Web counts requests, connections and look-ups, like a server and its name server.
 func ExampleWeb() {
-	t := &ofATest{} // *testing.T, in a test
+	t := &ofATest{} // a test has a *testing.T here
 	w := crawltest.New(t)
 	defer t.end()
 	w.Site("http://a.example").Addr("127.0.0.1").Page("/", "<title>Home</title>")

@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A job runs over w and returns its results, sorted.
+// job crawls w from seed, and returns the sorted results of f for the pages.
 func job(t *testing.T, w *crawltest.Web, seed string, f func(*crawler.Page) string) []string {
 	t.Helper()
 	c, err := crawler.New(crawler.Options{
@@ -43,7 +43,7 @@ func job(t *testing.T, w *crawltest.Web, seed string, f func(*crawler.Page) stri
 	return found
 }
 
-// A job that looks for dead links, on a site that is slow, flaky, and requires pauses.
+// This job looks for dead links, on a site that is slow, sometimes fails, and requires pauses.
 func TestAJobThatLooksForDeadLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -73,7 +73,7 @@ func TestAJobThatLooksForDeadLinks(t *testing.T) {
 	})
 }
 
-// A job that reads all pages of a site with decompression bombs.
+// This job reads all pages of a site with decompression bombs.
 func TestAJobThatMeetsBombs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)
@@ -97,7 +97,7 @@ func TestAJobThatMeetsBombs(t *testing.T) {
 	})
 }
 
-// A job on a site with TLS and HTTP/2, which has a part without end.
+// This job crawls a site with TLS and HTTP/2, which has an endless space of URLs.
 func TestAJobThatMeetsAMaze(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

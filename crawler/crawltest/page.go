@@ -24,8 +24,8 @@ func Page(t testing.TB, url, html string) *crawler.Page {
 	return Answer(t, url, http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, html)
 }
 
-// Answer is like Page, for an answer with any status, header and body. robots.txt allows the
-// page.
+// Answer is like Page, but returns an answer with any status, header and body. Its Verdict says
+// that robots.txt allows the page.
 func Answer(t testing.TB, url string, status int, header http.Header, body string) *crawler.Page {
 	t.Helper()
 	u, err := frontier.ParseURL(url)

@@ -12,7 +12,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// items follows the links of a list, and does nothing else.
+// items is a handler that follows the links of a list.
 var items = crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
 	if p.Status == http.StatusGone {
 		return errors.New("the list is gone")
@@ -52,7 +52,7 @@ func TestAHandlerAlone(t *testing.T) {
 	}
 }
 
-// Answer accepts any answer.
+// Answer accepts any status, header and body.
 func TestAnAnswerAlone(t *testing.T) {
 	gone := crawltest.Answer(t, "https://a.example/list/", http.StatusGone, nil, "gone")
 	if err := items.Handle(t.Context(), gone); err == nil || len(gone.Followed()) > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// The test fails if a handler of a site panics, but not if the handler breaks the connection off
-// by http.ErrAbortHandler. A handler can flush what it has written.
+// A test fails if a handler of a site panics, unless it panics with http.ErrAbortHandler to break
+// the connection. A handler can flush its output.
 func TestAPanicOfAHandlerFailsTheTest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{TB: t}

@@ -16,19 +16,19 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. The
-// methods may be called while a crawl runs.
+// A Site is one site of a Web. Its methods return the Site, so that calls can be chained. They may
+// be called while a crawl runs.
 type Site struct {
 	web  *Web
 	site frontier.Site
 
 	http2 atomic.Bool
 
-	// mu guards the fields below, because a test changes its site while the crawl reads it. mu
+	// mu guards the fields below, because a test may change its site while the crawl reads it. mu
 	// is not held while a handler runs.
 	mu      sync.Mutex
-	pages   map[string]http.Handler // by target: path and query
-	other   http.Handler            // for all other targets
+	pages   map[string]http.Handler // by target, which is a path and query
+	other   http.Handler            // answers all other targets; nil: status 404
 	latency time.Duration
 	down    bool
 }
@@ -48,7 +48,7 @@ func (s *Site) Robots(body string) *Site {
 	})
 }
 
-// Page sets the HTML page that the site returns for target, a path and query.
+// Page sets the HTML page that the site returns for target (path and query).
 func (s *Site) Page(target, html string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -56,8 +56,8 @@ func (s *Site) Page(target, html string) *Site {
 	})
 }
 
-// File sets a file that is not an HTML page, such as a style sheet, a feed, a sitemap or an
-// image. target is its path and query.
+// File sets the answer for target (path and query) to a file that is not an HTML page, such as a
+// style sheet, a feed, a sitemap or an image.
 func (s *Site) File(target, mediaType, body string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", mediaType)
@@ -74,12 +74,13 @@ func (s *Site) Redirect(target, location string) *Site {
 	})
 }
 
-// Status makes the site answer requests for target (path and query) with a status and no body.
+// Status makes the site answer requests for target (path and query) with the given status and no
+// body.
 func (s *Site) Status(target string, status int) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status) })
 }
 
-// Func makes h answer requests for target, a path and query.
+// Func makes h answer requests for target (path and query).
 func (s *Site) Func(target string, h http.HandlerFunc) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,8 +88,8 @@ func (s *Site) Func(target string, h http.HandlerFunc) *Site {
 	return s
 }
 
-// Default makes h answer all requests of the site for targets that no other method has set,
-// except robots.txt.
+// Default makes h answer the requests of the site for which no other method has set an answer,
+// except requests for robots.txt.
 func (s *Site) Default(h http.HandlerFunc) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,13 +151,13 @@ func (s *Site) Flaky(target, html, retryAfter string, status ...int) *Site {
 	})
 }
 
-// Reset makes the site break the connection instead of answering requests for target, a path
-// and query.
+// Reset makes the site break the connection, without an answer, when it gets a request for target
+// (path and query).
 func (s *Site) Reset(target string) *Site {
 	return s.Func(target, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 }
 
-// Latency makes every answer of the site take at least d.
+// Latency makes the site wait for d before each answer.
 func (s *Site) Latency(d time.Duration) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,14 +165,13 @@ func (s *Site) Latency(d time.Duration) *Site {
 	return s
 }
 
-// HTTP2 makes an https site speak HTTP/2 on new connections, if the client can speak it.
+// HTTP2 makes an https site use HTTP/2 on new connections, if the client supports it.
 func (s *Site) HTTP2() *Site {
 	s.http2.Store(true)
 	return s
 }
 
-// Down makes the site refuse connections if down is true, and accept them again if down is
-// false.
+// Down makes the site refuse connections if down is true, and accept them if it is false.
 func (s *Site) Down(down bool) *Site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +207,7 @@ func (s *Site) dial(ctx context.Context) error {
 
 func (s *Site) serve(w *answer, r *http.Request) {
 	target := r.RequestURI
-	if i := strings.Index(target, "://"); i >= 0 { // absolute form
+	if i := strings.Index(target, "://"); i >= 0 { // the absolute form of a target
 		target = target[i+3:]
 		target = target[strings.IndexByte(target, '/'):]
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
 )
 
-// crawled crawls w from one seed to its end, and returns the source of each page.
+// crawled crawls w from one seed to its end. It returns the source of each page, and the protocols
+// that were used.
 func crawled(t *testing.T, w *crawltest.Web, seed string, limit int) (pages, protos []string) {
 	t.Helper()
 	c, err := crawler.New(crawler.Options{
@@ -45,14 +46,14 @@ func TestACalendarHasNoEnd(t *testing.T) {
 				t.Errorf("%s is not among %q", want, pages)
 			}
 		}
-		if len(pages) != 52 { // two have status 404
+		if len(pages) != 52 { // 52, because two pages have status 404
 			t.Errorf("%d pages", len(pages))
 		}
 		w.AssertPolite()
 	})
 }
 
-// A site with HTTP2 speaks HTTP/2, another site at the same address does not.
+// A site with HTTP2 uses HTTP/2. Another site at the same address does not.
 func TestSitesSpeakHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

@@ -18,16 +18,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A Web is a fetch.Network of sites in memory. Its methods are safe for
-// concurrent use.
+// A Web is a fetch.Network of sites in memory. Its methods are safe for concurrent use.
 type Web struct {
 	t      testing.TB
 	ca     *authority
 	clocks frontier.Shared
 
-	// mu guards the fields below, which the test, the crawl and every connection use on
-	// different goroutines. While mu is held, no handler is called and no lock of a Site is
-	// taken.
+	// mu guards the fields below. The test, the crawl and the connections use them on different
+	// goroutines. A goroutine that holds mu calls no handler and takes no lock of a Site.
 	mu        sync.Mutex
 	sites     map[frontier.Site]*Site
 	addrs     map[string][]netip.Addr // by host
@@ -43,16 +41,16 @@ func New(t testing.TB) *Web {
 	w := &Web{
 		t: t, ca: newAuthority(), clocks: frontier.NewSharedClocks(), sites: map[frontier.Site]*Site{}, addrs: map[string][]netip.Addr{},
 		listeners: map[netip.AddrPort]*listener{}, lookups: map[string]int{}, dials: map[string]int{},
-		// No address is really dialled. So the hosts can have public addresses, and the crawler
-		// treats them as public.
+		// The web never connects to a real address. So the hosts can have public addresses, and the
+		// crawler treats them as public.
 		last: netip.MustParseAddr("16.0.0.0"),
 	}
 	t.Cleanup(w.close)
 	return w
 }
 
-// Site returns the site of an origin such as "https://a.example:8443". It makes the site if
-// the web does not have it yet. The scheme "http://" may be left out.
+// Site returns the site with an origin such as "https://a.example:8443". It makes the site if the
+// web does not have it yet. The scheme "http://" may be left out.
 func (w *Web) Site(origin string) *Site {
 	w.t.Helper()
 	name := w.origin(origin)
@@ -75,8 +73,8 @@ func (w *Web) Site(origin string) *Site {
 	return s
 }
 
-// origin returns the site whose origin is name, such as "https://a.example". The scheme
-// "http://" may be left out.
+// origin parses the name of a site, such as "https://a.example". The scheme "http://" may be left
+// out.
 func (w *Web) origin(name string) frontier.Site {
 	w.t.Helper()
 	u, err := frontier.ParseURL(name)
@@ -89,29 +87,29 @@ func (w *Web) origin(name string) frontier.Site {
 	return u.Site()
 }
 
-// Clocks returns the clocks that keep the pauses between requests to a host. All crawls of this
-// web share them. Other crawls do not, because this web has its own time in testing/synctest.
+// Clocks returns the clocks with which the crawls of this web keep the pauses between requests to a
+// host. Other crawls do not share them, because this web may have its own time in testing/synctest.
 // If a crawl sets Options.Shared, that value is used instead.
 func (w *Web) Clocks() frontier.Shared { return w.clocks }
 
-// RootCAs returns the certificates that verify the certificates of the https sites.
+// RootCAs returns the certificates with which clients can verify the https sites.
 func (w *Web) RootCAs() *x509.CertPool { return w.ca.pool }
 
-// Lookups returns how often a host name was resolved.
+// Lookups returns the number of times that a host name was resolved.
 func (w *Web) Lookups(host string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lookups[host]
 }
 
-// Dials returns how many connections to a host were made.
+// Dials returns the number of connections that were made to a host.
 func (w *Web) Dials(host string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dials[host]
 }
 
-// LookupNetIP implements fetch.Network.
+// LookupNetIP implements fetch.Network. It fails for a host without a site.
 func (w *Web) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +120,8 @@ func (w *Web) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, er
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }
 
-// DialContext implements fetch.Network.
+// DialContext implements fetch.Network. It connects to the site at the address by a pipe, and fails
+// if there is none or the site is down.
 func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -162,7 +161,7 @@ func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, err
 	}
 }
 
-// listener returns the listener of an address, and starts its server if needed.
+// listener returns the listener of an address. The first call for an address also starts a server.
 func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -181,12 +180,12 @@ func (w *Web) listener(at netip.AddrPort, secure bool) *listener {
 		Handler:  http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.serve(scheme, at.Port(), rw, r) }),
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	// This goroutine serves one address. It ends when close is called.
+	// This goroutine serves one address until Web.close is called.
 	l.done.Go(func() { l.server.Serve(listen) })
 	return l
 }
 
-// http2 reports whether the https site of a host and port speaks HTTP/2.
+// http2 reports whether the https site at a host and port speaks HTTP/2.
 func (w *Web) http2(host string, port uint16) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,7 +209,7 @@ func (w *Web) close() {
 	}
 }
 
-// serve answers for a site and logs the request.
+// serve passes a request to its site, and logs it.
 func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.Request) {
 	req := Request{Method: r.Method, Target: r.RequestURI, UserAgent: r.UserAgent(), Header: r.Header, Start: time.Now()}
 	u, err := frontier.ParseURL(scheme + "://" + r.Host + "/")
@@ -219,7 +218,8 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 		return
 	}
 	req.Site = u.Site()
-	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host) // the absolute form, which proxies get (RFC 9112, section 3.2.2)
+	// Removes the prefix of an absolute form, which a proxy gets (RFC 9112, section 3.2.2).
+	req.Target = strings.TrimPrefix(req.Target, scheme+"://"+r.Host)
 	w.mu.Lock()
 	s := w.sites[req.Site]
 	w.log = append(w.log, req)
@@ -240,12 +240,12 @@ func (w *Web) serve(scheme string, port uint16, rw http.ResponseWriter, r *http.
 	defer w.tellPanic(req.Site)
 	s.serve(watched, r)
 	if watched.status == 0 && r.Context().Err() == nil {
-		watched.status = http.StatusOK // as net/http answers for a handler that writes nothing
+		watched.status = http.StatusOK // net/http sends this status if a handler writes nothing
 	}
 }
 
-// An answer is an http.ResponseWriter that records the status that is written, and also the
-// body if it is that of a robots.txt.
+// An answer is an http.ResponseWriter that records the status. If keep is set, it also records the
+// body, which is a robots.txt.
 type answer struct {
 	http.ResponseWriter
 	status int
@@ -273,8 +273,8 @@ func (a *answer) Write(b []byte) (int, error) {
 // Flush implements http.Flusher.
 func (a *answer) Flush() { _ = http.NewResponseController(a.ResponseWriter).Flush() }
 
-// tellPanic makes the test fail if the handler of a site panics: package http only logs it.
-// http.ErrAbortHandler is how a handler breaks a connection off.
+// tellPanic fails the test if the handler of a site panics, because package http would only log the
+// panic. It ignores http.ErrAbortHandler, with which a handler breaks a connection.
 func (w *Web) tellPanic(site frontier.Site) {
 	switch p := recover(); p {
 	case nil:
@@ -286,7 +286,7 @@ func (w *Web) tellPanic(site frontier.Site) {
 	}
 }
 
-// Unwrap lets http.ResponseController reach the real writer.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 type listener struct {

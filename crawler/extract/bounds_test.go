@@ -10,7 +10,7 @@ import (
 
 const testPage = "http://a.example/dir/page"
 
-// linksOf returns the links of an HTML page in a short form.
+// linksOf returns the links of an HTML page in a short text form.
 func linksOf(t *testing.T, page string, opts Options) string {
 	t.Helper()
 	var all []string
@@ -27,7 +27,7 @@ func linksOf(t *testing.T, page string, opts Options) string {
 	return strings.Join(all, ", ")
 }
 
-// All forms of a meta refresh.
+// A meta refresh can be written in these forms.
 func TestFormsOfRefresh(t *testing.T) {
 	for content, want := range map[string]string{
 		"5;/x": "/x", "5,/x": "/x", "5 /x": "/x", "5\t/x": "/x", "5;;/x": "/dir/;/x", "5 ; /x": "/x", "5 , /x": "/x",
@@ -50,7 +50,7 @@ func TestFormsOfRefresh(t *testing.T) {
 	}
 }
 
-// All forms of a srcset attribute.
+// A srcset attribute can be written in these forms.
 func TestFormsOfImageCandidates(t *testing.T) {
 	for list, want := range map[string]string{
 		"a": "a", "a b": "a", "a, b": "a b", "a,b": "a,b", "a 1x, b 2x": "a b", "a 1x,b 2x": "a b", ",a": "a", "a,": "a", "a,,, b": "a b",
@@ -73,7 +73,7 @@ func TestFormsOfImageCandidates(t *testing.T) {
 	}
 }
 
-// The references of a page with their descriptions.
+// The references of these pages have the correct kind, element and attribute.
 func TestKindsOfReferences(t *testing.T) {
 	for _, test := range []struct {
 		page, links, embeds string // if embeds is not empty, it is checked instead of links
@@ -106,8 +106,8 @@ func TestKindsOfReferences(t *testing.T) {
 	}
 }
 
-// The canonical URL is the one that a link in the head names. It is zero if that link names
-// another version, if it is outside of the head, or if two links differ.
+// The canonical URL is that of a link in the head. It is zero if that link is to another version of
+// the page, if it is outside of the head, or if two links differ.
 func TestCanonical(t *testing.T) {
 	for page, want := range map[string]string{
 		`<link rel=canonical href=/c>`:                                                         "/c",
@@ -143,7 +143,7 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-// The first og:url with a valid URL counts.
+// The Open Graph URL is the first og:url with a valid URL.
 func TestOpenGraphURL(t *testing.T) {
 	for page, want := range map[string]string{
 		`<meta property=og:url content=/o>`:                                                                  "/o",
@@ -161,7 +161,7 @@ func TestOpenGraphURL(t *testing.T) {
 	}
 }
 
-// The limits of a page: 20,000 references of any kind, and four MiB of URLs.
+// A page has at most 20,000 references of any kind, and at most 4 MiB of URLs.
 func TestTheBoundsOfAPage(t *testing.T) {
 	u := parse(t, "http://a.example/")
 	for name, ref := range map[string]string{
@@ -178,7 +178,7 @@ func TestTheBoundsOfAPage(t *testing.T) {
 		t.Errorf("of one srcset %d were taken, cut %v", len(d.Links), d.Cut)
 	}
 	for more := range 2 {
-		// There are 1,024 URLs of 4 KiB. In the second case the last URL is longer by one byte.
+		// There are 1,024 URLs of 4 KiB. In the second case the last URL is one byte longer.
 		path := strings.Repeat("x", 4096-len("http://a.example/"))
 		page := strings.Repeat("<a href=/"+path+">", 1023) + "<a href=/" + path + strings.Repeat("y", more) + "><a href=/z>"
 		d := HTML([]byte(page), u, "text/html", Options{})
@@ -195,8 +195,7 @@ func TestTheBoundsOfAPage(t *testing.T) {
 	}
 }
 
-// No more than 512 open elements are tracked. An element beyond them is treated like its
-// parent.
+// The stack has at most 512 open elements. An element beyond them is treated like its parent.
 func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	for n, want := range map[int]string{510: "", 511: "L a/href /dir/1"} {
 		page := "<svg>" + strings.Repeat("<g>", n) + "<desc><style><a href=1></style>"
@@ -208,20 +207,20 @@ func TestTheBoundOfWhatIsOpen(t *testing.T) {
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("after its end: %q", got)
 	}
-	// The end tag of an element that is not tracked closes no other element.
+	// The end tag of an element that is not in the stack closes no other element.
 	page = "<svg>" + strings.Repeat("<g>", 510) + "<desc><desc></desc><style><a href=1></style><a href=2>"
 	if got := linksOf(t, page, Options{}); got != "L a/href /dir/2" {
 		t.Errorf("after one too many: %q", got)
 	}
 }
 
-// The places and forms in which a document declares its encoding.
+// A document can declare its encoding at these places and in these forms.
 func TestFormsOfDeclarations(t *testing.T) {
 	httpEquiv := func(content string) string {
 		return `<meta http-equiv=Content-Type content="` + content + `">`
 	}
 	declaration := func(rest string) string { return "<?xml" + rest }
-	far := func(n int) string { // a declaration whose label ends n bytes after "<?xml"
+	far := func(n int) string { // returns a declaration whose label ends n bytes after "<?xml"
 		const end = ` encoding="windows-1251`
 		return strings.Repeat(" ", n-len(end)) + end + `"?>`
 	}
@@ -274,8 +273,8 @@ func TestFormsOfDeclarations(t *testing.T) {
 	}
 }
 
-// A text is UTF-8 even if the character at its end is cut off. A text with a broken character
-// at any other place is not UTF-8.
+// A text counts as UTF-8 even if its last character is incomplete. A text with a broken character
+// at any other place does not.
 func TestUTF8ThatIsCutOff(t *testing.T) {
 	for _, character := range []string{"é", "€", "😀"} {
 		for n := range len(character) {
@@ -305,8 +304,8 @@ func TestUTF8ThatIsCutOff(t *testing.T) {
 	}
 }
 
-// An encoding is guessed from the first 64 KiB. A few bytes of another alphabet in these 64 KiB
-// make the encoding uncertain. Bytes after them have no effect.
+// An encoding is guessed from the first 64 KiB. A few bytes of another alphabet there make the
+// guess uncertain. Later bytes have no effect.
 func TestGuessesLookAtTheBeginning(t *testing.T) {
 	russian := strings.Repeat("\xcf\xf0\xe8\xe2\xe5\xf2, \xea\xe0\xea \xe4\xe5\xeb\xe0? \xdd\xf2\xee \xef\xf0\xee\xf1\xf2\xee\xe9 \xf2\xe5\xea\xf1\xf2. ", 10)
 	for before, want := range map[int]string{0: "windows-1251", 64<<10 - len(russian): "windows-1252", 64 << 10: "utf-8"} {
@@ -317,8 +316,8 @@ func TestGuessesLookAtTheBeginning(t *testing.T) {
 	}
 }
 
-// The open elements after the end tag of a formatting element. At most three other elements are
-// kept above a block, and at most eight blocks are handled.
+// The rows list the elements that are open after the end tag of a formatting element. At most three
+// elements above a block are kept, and at most eight blocks are handled.
 func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	for page, want := range map[string]string{
 		"<b><i><u><p></b>":                          "i u p",
@@ -341,7 +340,7 @@ func TestBoundsOfTheAdoptionAgency(t *testing.T) {
 	}
 }
 
-// The end tag of a template closes the template and all elements in it, at any place.
+// The end tag of a template closes the template and all elements inside it, wherever it is.
 func TestTemplatesAreClosed(t *testing.T) {
 	for page, want := range map[string]int{
 		"<template></template>": 0, "<template><p></template>": 0, "<template>": 1, "<div><template><p></template>": 1,
@@ -384,12 +383,12 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// A tag begins with a letter, not with other characters.
+// A tag begins with a letter.
 func TestWhatTagsBeginWith(t *testing.T) {
 	for c := range 128 {
 		want := "L a/href /dir/1"
 		if strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ!?/<", byte(c)) >= 0 {
-			want = "" // the link is inside a tag or a comment
+			want = "" // no link, because it is inside a tag or a comment
 		}
 		if got := linksOf(t, "<"+string(rune(c))+"x <a href=1>", Options{}); got != want {
 			t.Errorf("<%cx: %q, want %q", c, got, want)
@@ -397,7 +396,7 @@ func TestWhatTagsBeginWith(t *testing.T) {
 	}
 }
 
-// Values of one byte, and what they are decoded to.
+// decodeValue decodes these short values of attributes, including NUL and line ends.
 func TestValuesOfOneOctet(t *testing.T) {
 	for raw, want := range map[string]string{"": "", "a": "a", "&": "&", "\r": "\n", "\n": "\n", "\r\n": "\n", "\r\r": "\n\n", "\x00": "\ufffd", "\x01": "\x01"} {
 		if got := decodeValue([]byte(raw)); got != want {

@@ -6,8 +6,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An identity says whether a reference is the URL by which the document names itself, and how
-// it does so: by rel=canonical or by og:url.
+// An identity says whether a reference is a URL by which the document names itself: by
+// rel=canonical, by og:url, or not at all.
 type identity uint8
 
 const (
@@ -16,19 +16,19 @@ const (
 	openGraphURL
 )
 
-// isCanonical reports whether a rel has the type canonical and no other type. Such a link names
-// the URL by which its page is known (RFC 6596). A link with "canonical alternate" names
-// another version of the page.
+// isCanonical reports whether rel has the type canonical and no other type. Such a link is the URL
+// that the page declares for itself (RFC 6596). A link with "canonical alternate" is another
+// version of the page.
 func isCanonical(rel string) bool { return strings.EqualFold(strings.Trim(rel, blanks), "canonical") }
 
-// alternates are the attributes that describe the version of a page that a link leads to. With
-// one of these attributes, rel=canonical does not mean the page itself, and search engines
-// ignore it (Google Search Central, "How to specify a canonical URL").
+// alternates are attributes that describe the target of a link as another version of the page. With
+// one of these attributes, rel=canonical does not mean the page itself, and search engines ignore
+// it (Google Search Central, "How to specify a canonical URL").
 var alternates = [...]string{"hreflang", "lang", "media", "type"}
 
-// canonicalElement reports whether the link element that the tokenizer has read names the URL
-// of the document. A link element in the body does not count, because other authors, too, may
-// have written in the body.
+// canonicalElement reports whether the link element that the tokenizer has read declares the URL of
+// the document. A link element in the body does not count, because the body may contain text of
+// other authors.
 func (s *scanner) canonicalElement(rel string) bool {
 	if s.body || s.within > 0 || !isCanonical(rel) || s.open.inTemplate() || strings.Trim(s.z.value(hrefName), blanks) == "" {
 		return false
@@ -41,9 +41,9 @@ func (s *scanner) canonicalElement(rel string) bool {
 	return true
 }
 
-// canonical sets u as the canonical URL of the document. If the document names different URLs,
-// it has no canonical URL: search engines ignore all of them (Google Search Central, "5 common
-// mistakes with rel=canonical"), and none of them is a better guess.
+// canonical sets u as the canonical URL of the document. If the document declares several different
+// URLs, it has no canonical URL, because search engines ignore all of them (Google Search Central,
+// "5 common mistakes with rel=canonical").
 func (d *Document) canonical(u frontier.URL) {
 	switch {
 	case d.disputed:

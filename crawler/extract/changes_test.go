@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// changesIn returns the changes that a document lists, and how often the document itself
-// changes.
+// changesIn returns the changes that a document lists, and the time between two changes of the
+// document itself, as texts.
 func changesIn(d Document) (said []string) {
 	for _, c := range d.Changes {
 		said = append(said, c.URL.Target()+" "+c.Time.UTC().Format("20060102T150405"))
@@ -65,7 +65,7 @@ func TestWhatIsListedSaysWhenItWasChanged(t *testing.T) {
 	}
 }
 
-// A date without a time means midnight in its zone.
+// A date without a time means midnight in its time zone.
 func TestADayIsMidnight(t *testing.T) {
 	for raw, want := range map[string]bool{"2026-11-22": true, "2026-11-22T00:00:00+09:00": true, "2026-11-22T00:00:01Z": false} {
 		d, _ := Read([]byte("<urlset><url><loc>http://a.example/</loc><lastmod>"+raw+"</lastmod></url></urlset>"), parse(t, "http://a.example/"), "text/xml", Options{Changes: true})

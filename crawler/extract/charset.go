@@ -38,13 +38,13 @@ func Decode(body []byte, contentType string) ([]byte, string) {
 	return DecodeAs(body, mediaType, parameters["charset"])
 }
 
-// DecodeAs is Decode for a Content-Type that was already parsed. mediaType is in lower case and
-// without parameters, and label is the charset. Either may be empty.
+// DecodeAs is like Decode, but for a Content-Type that was already parsed. mediaType is in lower
+// case and without parameters, and label is the charset. Either may be empty.
 func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	e, name := determine(body, mediaType, label)
 	out := body
 	if name == "utf-8" {
-		// Nothing to decode.
+		// nothing to decode
 	} else if table, ok := singleByte(name); ok {
 		out = decodeBytes(table, body)
 	} else if decoded, err := e.NewDecoder().Bytes(body); err == nil {
@@ -53,8 +53,8 @@ func DecodeAs(body []byte, mediaType, label string) ([]byte, string) {
 	return bytes.TrimPrefix(out, []byte("\ufeff")), name
 }
 
-// encodingOf returns the encoding that a label such as "utf-8" names, and the name of the
-// encoding (Encoding Standard, section 4.2). The encoding is nil if no encoding has that label.
+// encodingOf returns the encoding for a label such as "utf-8", and its name (Encoding Standard,
+// section 4.2). The encoding is nil if the label is unknown.
 func encodingOf(label string) (encoding.Encoding, string) {
 	if label == "utf-8" || label == "UTF-8" { // the common case, without a look-up
 		return encoding.Nop, "utf-8"
@@ -102,9 +102,9 @@ func determine(body []byte, mediaType, label string) (encoding.Encoding, string)
 	return charset.Lookup("windows-1252")
 }
 
-// unicodeOf returns the encoding that the first bytes of a document show. They show it by a
-// byte order mark, or by the zeros of two ASCII characters in UTF-16, which text in another
-// encoding does not have (XML 1.0, appendix F). For other documents unicodeOf returns "".
+// unicodeOf returns the encoding that can be recognized from the first bytes of a document, or "".
+// These bytes are a byte order mark, or two ASCII characters in UTF-16, whose zero bytes do not
+// occur in other encodings (XML 1.0, appendix F).
 func unicodeOf(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
@@ -124,11 +124,11 @@ func unicodeOf(body []byte) string {
 
 func ascii(c byte) bool { return 0 < c && c < utf8.RuneSelf }
 
-// declared returns the encoding that a meta element or an XML declaration names, or nil.
+// declared returns the encoding in a meta element or an XML declaration, or nil.
 func declared(body []byte) (encoding.Encoding, string) {
 	for _, whole := range []bool{false, true} {
 		m := newMarkup(body, "text/html", false)
-		m.open.whole = whole
+		m.open.keepAll = whole
 		for m.next() {
 			if m.z.tag != metaTag {
 				continue
@@ -144,9 +144,9 @@ func declared(body []byte) (encoding.Encoding, string) {
 	return declaredEncoding(xmlEncoding(body))
 }
 
-// declaredEncoding returns the encoding that a declaration inside the document names. If the
-// declaration names UTF-16, declaredEncoding returns UTF-8, because the declaration could be
-// read as ASCII (HTML, section 13.2.3.2).
+// declaredEncoding returns the encoding for label, which a declaration inside the document
+// contains. For UTF-16 it returns UTF-8: the declaration was read as ASCII, so the document cannot
+// be UTF-16 (HTML, section 13.2.3.2).
 func declaredEncoding(label string) (encoding.Encoding, string) {
 	e, name := encodingOf(label)
 	switch name {
@@ -167,7 +167,7 @@ func metaCharset(z *tokenizer) string {
 	if !strings.EqualFold(z.value(equivName), "content-type") {
 		return ""
 	}
-	// HTML, section 2.4.5.
+	// The rest of this function is the algorithm of HTML, section 2.4.5.
 	content := strings.ToLower(z.value(contentName))
 	for {
 		i := strings.Index(content, "charset")
@@ -192,7 +192,8 @@ func metaCharset(z *tokenizer) string {
 	}
 }
 
-// xmlEncoding returns the encoding in the XML declaration at the start of a document, or "".
+// xmlEncoding returns the label of the encoding in the XML declaration at the start of a document,
+// or "".
 func xmlEncoding(body []byte) string {
 	rest, ok := bytes.CutPrefix(body, []byte("<?xml"))
 	if !ok {
@@ -210,8 +211,8 @@ func xmlEncoding(body []byte) string {
 	return label
 }
 
-// styleCharset returns the label of the encoding in the @charset at the start of a style sheet,
-// or "". @charset is not a rule but a fixed sequence of bytes.
+// styleCharset returns the label of the encoding in the @charset at the start of a style sheet, or
+// "". @charset is not parsed as a rule: it is a fixed sequence of bytes.
 func styleCharset(body []byte) string {
 	rest, ok := bytes.CutPrefix(body[:min(len(body), 1024)], []byte(`@charset "`))
 	if !ok {
@@ -224,9 +225,9 @@ func styleCharset(body []byte) string {
 	return string(label)
 }
 
-// isUTF8 reports whether body is UTF-8. A character that is cut off at the end of body is
-// ignored. Text with an escape sequence that switches to other characters, as in ISO-2022-JP,
-// is not UTF-8, although its bytes are valid UTF-8.
+// isUTF8 reports whether body is UTF-8. An incomplete character at the end of body is ignored.
+// ISO-2022-JP uses only bytes that are valid in UTF-8; a text with one of its escape sequences is
+// not UTF-8.
 func isUTF8(body []byte) bool {
 	for i := max(0, len(body)-utf8.UTFMax+1); i < len(body); i++ {
 		if !utf8.FullRune(body[i:]) {
@@ -236,10 +237,9 @@ func isUTF8(body []byte) bool {
 	return utf8.Valid(body) && !bytes.Contains(body, []byte("\x1b$"))
 }
 
-// guess returns the encoding that the package chardet finds most likely, or nil if its
-// confidence is very low. If several encodings have the same confidence, guess returns UTF-8,
-// or the first by name. The package itself would return the encoding that it has computed
-// first.
+// guess returns the encoding that package chardet finds most likely, or nil if its confidence is
+// very low. If several encodings have the same confidence, guess prefers UTF-8 and then the first
+// by name. The result of the package itself would depend on the order of its computations.
 func guess(body []byte) (encoding.Encoding, string) {
 	const enough, likely = 64 << 10, 10
 	all, err := chardet.NewHtmlDetector().DetectAll(body[:min(len(body), enough)])

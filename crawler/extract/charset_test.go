@@ -23,8 +23,7 @@ func TestQueriesAreSentInTheEncodingOfTheDocument(t *testing.T) {
 	if err := json.Unmarshal(raw, &table); err != nil || len(table.Hrefs) < 20 {
 		t.Fatal(err, len(table.Hrefs))
 	}
-	// These are missing in x/text: the Roman letters of ISO-2022-JP, and the tables of
-	// ISO-8859-8-I.
+	// x/text lacks the Roman letters of ISO-2022-JP and the tables of ISO-8859-8-I.
 	others := map[string]string{"iso-2022-jp": `q=¥\~`, "iso-8859-8-i": "q=\u0081"}
 	for label, hrefs := range table.Hrefs {
 		_, name := charset.Lookup(label)
@@ -97,7 +96,7 @@ func TestDeclaredEncodings(t *testing.T) {
 	}
 }
 
-// Texts that do not declare their encoding.
+// The encoding of a text is guessed if it declares none.
 func TestEncodingsAreGuessed(t *testing.T) {
 	for _, tc := range []struct{ encoding, text string }{
 		{"windows-1251", "Пакет не може бути встановлений, оскільки він залежить від іншого пакета, якого немає."},
@@ -143,8 +142,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A page may contain "charset" any number of times. The time to read the page depends only on
-// its length.
+// If a page contains "charset" very often, the time to read it still grows only with its length.
 func TestManyCharsetsInOneElement(t *testing.T) {
 	page := []byte(`<meta http-equiv=Content-Type content="` + strings.Repeat("CHARSET ", 4000) + `charset=windows-1251">` + "\xe4")
 	var name string

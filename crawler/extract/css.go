@@ -8,11 +8,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// CSS parses a style sheet in UTF-8 that was fetched from u. It finds references by the tokens
-// of CSS Syntax Level 3: each url() and src(), the strings of image-set(), and @import at the
-// start of a rule. The Hop of all references is frontier.HopEmbed. The conditions of at-rules
-// (@supports, @namespace) load nothing and are left out. Queries are in UTF-8 even if the style
-// sheet was in another encoding (CSS Values Level 4, section 4.5).
+// CSS parses a style sheet in UTF-8 that was fetched from u. It returns the references that the
+// tokens of CSS Syntax Level 3 contain: each url() and src(), the strings of image-set(), and
+// @import at the start of a rule. The Hop of all references is frontier.HopEmbed. The conditions of
+// at-rules (@supports, @namespace) load nothing and are left out. Queries are in UTF-8 even if the
+// style sheet was in another encoding (CSS Values Level 4, section 4.5).
 func CSS(body []byte, u frontier.URL, _ Options) Document {
 	c := newCollector(u, nil)
 	for raw, kind := range styleRefs(string(body)) {
@@ -27,15 +27,15 @@ func CSS(body []byte, u frontier.URL, _ Options) Document {
 	return c.document()
 }
 
-// The kinds of references in a style sheet.
+// Kinds of references in a style sheet.
 const (
 	urlKind    = "url"
 	importKind = "import"
 )
 
-// styleRefs yields the references of a style sheet, or of the value of a style attribute, and
-// the kind of each reference. The escapes in a reference are decoded. styleRefs leaves out
-// empty references, data: URLs and references into the same document (url(#a)).
+// styleRefs yields each reference of a style sheet, or of the value of a style attribute, with its
+// kind. It decodes the escapes in a reference. It leaves out empty references, data: URLs and
+// references into the same document (url(#a)).
 func styleRefs(css string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		s := styleScanner{css: css, fresh: true, yield: yield}
@@ -45,26 +45,26 @@ func styleRefs(css string) iter.Seq2[string, string] {
 	}
 }
 
-// A styleScanner is the tokenizer of CSS Syntax Level 3, section 4, without the parts that do
-// not matter to references. It also has the part of the parser that finds the start of a rule
-// (section 5.4).
+// A styleScanner is a tokenizer that follows CSS Syntax Level 3, section 4, without the parts that do not
+// matter to references. It also finds the start of a rule, which is a part of the parser (section
+// 5.4).
 type styleScanner struct {
 	css     string
 	pos     int
-	open    []byte // the open brackets; image-set() has the value imageSet
+	open    []byte // the open brackets; the bracket of image-set() has the value imageSet
 	fresh   bool   // a rule can begin here
-	want    string // kind of the reference that can come next
-	prelude bool   // between an at-keyword and its block
-	depth   int    // len(open) at the at-keyword
+	want    string // kind of the reference that may come next, or ""
+	prelude bool   // the position is between an at-keyword and its block
+	depth   int    // length of open at the at-keyword
 	yield   func(string, string) bool
 	stopped bool
 }
 
-// imageSet is the value in styleScanner.open for the bracket of image-set(), a function whose
-// strings are URLs.
+// imageSet represents the bracket of image-set() in styleScanner.open. The strings in image-set()
+// are URLs.
 const imageSet = 'i'
 
-// next moves past one token.
+// next reads one token.
 func (s *styleScanner) next() {
 	c, rest := s.css[s.pos], s.css[s.pos:]
 	switch {
@@ -117,7 +117,8 @@ func (s *styleScanner) skipComment() {
 	}
 }
 
-// atKeyword handles an at-keyword. The at-keyword begins a rule if fresh is true.
+// atKeyword processes an at-keyword with the given name. fresh reports whether it is at the start
+// of a rule.
 func (s *styleScanner) atKeyword(name string, fresh bool) {
 	if !fresh {
 		return
@@ -160,8 +161,8 @@ func (s *styleScanner) pop(bracket byte) {
 	}
 }
 
-// identLike reads a name and, if a bracket follows, the start of a function or a URL (section
-// 4.3.4). want is the kind of the reference that is expected here, or "".
+// identLike reads a name. If a bracket follows, it also reads the start of a function, or a URL
+// (section 4.3.4). The parameter want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) identLike(want string) {
 	name := s.name()
 	if s.pos == len(s.css) || s.css[s.pos] != '(' {
@@ -189,8 +190,8 @@ func (s *styleScanner) identLike(want string) {
 	s.open = append(s.open, bracket)
 }
 
-// wanted returns the kind of the URL that comes next, or "" if the URL is in a condition and is
-// not loaded. want is the kind that is expected here, or "".
+// wanted returns the kind of the next URL, or "" if the URL is in a condition and is not loaded.
+// The parameter want is the kind that is expected here, or "".
 func (s *styleScanner) wanted(want string) string {
 	if want == "" && !s.prelude {
 		return urlKind
@@ -198,8 +199,8 @@ func (s *styleScanner) wanted(want string) string {
 	return want
 }
 
-// unquoted reads the rest of a url() without quotes, including its closing bracket (section
-// 4.3.6).
+// unquoted reads the rest of a url() without quotes, including its closing bracket (section 4.3.6).
+// The parameter want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) unquoted(want string) {
 	start, end := s.pos, -1
 	for s.pos < len(s.css) {
@@ -246,7 +247,8 @@ func (s *styleScanner) skipBadURL() {
 	}
 }
 
-// text reads a string (section 4.3.5). A string that contains a line end is invalid.
+// text reads a string (section 4.3.5). A string that contains a line end is invalid and ignored.
+// The parameter want is the kind of the reference that is expected here, or "".
 func (s *styleScanner) text(want string) {
 	quote := s.css[s.pos]
 	s.pos++
@@ -266,7 +268,7 @@ func (s *styleScanner) text(want string) {
 	if n := len(s.open); want == "" && n > 0 && s.open[n-1] == imageSet {
 		want = s.wanted("")
 	}
-	// A backslash at the very end of the sheet is ignored if it is in a string.
+	// In a string, a backslash at the very end of the style sheet is ignored.
 	raw := s.css[start:s.pos]
 	if s.pos < len(s.css) {
 		s.pos++
@@ -276,14 +278,14 @@ func (s *styleScanner) text(want string) {
 	s.found(want, raw)
 }
 
-// found yields a reference after decoding its escapes.
+// found decodes the escapes in a reference and yields it.
 func (s *styleScanner) found(kind, raw string) {
 	if kind == "" || s.stopped {
 		return
 	}
 	const data = "data:"
 	if start := strings.TrimLeft(raw, blanks); len(start) >= len(data) && strings.EqualFold(start[:len(data)], data) {
-		return // checked before decoding, since a data: URL can be long
+		return // checked before decoding, because a data: URL can be long
 	}
 	if strings.ContainsAny(raw, "\\\x00") {
 		raw = unescapeStyle(raw)
@@ -293,7 +295,7 @@ func (s *styleScanner) found(kind, raw string) {
 	}
 }
 
-// name reads a name (section 4.3.11) and decodes its escapes.
+// name reads a name (section 4.3.11) and returns it with its escapes decoded.
 func (s *styleScanner) name() string {
 	start := s.pos
 	s.pos = s.nameEnd(s.pos)
@@ -335,7 +337,7 @@ func (s *styleScanner) escapes(i int) bool {
 }
 
 // escapeEnd returns the offset after the escape at offset i (section 4.3.7). If the escaped
-// character is not ASCII, this is the offset after its first byte. Its other bytes begin no
+// character is not ASCII, this is the offset after its first byte, because its other bytes begin no
 // token.
 func (s *styleScanner) escapeEnd(i int) int {
 	start := i + 1
@@ -392,7 +394,7 @@ func unescapeStyle(raw string) string {
 	return b.String()
 }
 
-// lineEnd returns the offset after the white space or line end at i. CR LF is one line end.
+// lineEnd returns the offset after the blank or line end at i. CR LF is one line end.
 func lineEnd(s string, i int) int {
 	if strings.HasPrefix(s[i:], "\r\n") {
 		return i + 2
@@ -404,7 +406,7 @@ func isLineEnd(c byte) bool { return c == '\n' || c == '\r' || c == '\f' }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || isLineEnd(c) }
 
-// styleNames tells which bytes a name in CSS may contain. A NUL is read as U+FFFD.
+// styleNames reports for each byte whether a name in CSS may contain it. A NUL is read as U+FFFD.
 var styleNames = func() (in [256]bool) {
 	for i := range in {
 		c := byte(i)

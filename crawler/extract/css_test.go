@@ -34,7 +34,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:src(x)}`, nil},
 		{`a{b:url("x" y("z"))}`, []string{"url x"}},
 
-		// References that are not closed.
+		// These references are not closed.
 		{`a{b:url(x`, []string{"url x"}},
 		{`a{b:url(x `, []string{"url x"}},
 		{`a{b:url("x`, []string{"url x"}},
@@ -46,7 +46,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:url(x\`, []string{"url x�"}},
 		{`a{b:url("x\\`, []string{`url x\`}},
 
-		// Invalid URLs (section 4.3.6).
+		// These URLs are invalid (section 4.3.6).
 		{`a{b:url(x"y);c:url(z)}`, []string{"url z"}},
 		{`a{b:url(x'y)}`, nil},
 		{`a{b:url(x(y)}`, nil},
@@ -57,7 +57,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`a{b:url(/**/"x")}`, nil},
 		{`a{b:url(/**/x)}`, []string{"url /**/x"}},
 
-		// Names that are not url.
+		// The functions in the first of these rows have other names than url.
 		{`a{b:xurl(x) -url(x) url-x(x) url (x) --url(x) #url(x) 1url(x) @url(x) 1e3url(x) +.5url(x) ürl(x) ` + "\x00url(x)}", nil},
 		{`a{b:u\72l(x)u\72 l(y)\55\000052\l(z) \75 RL(w)}`, []string{"url x", "url y", "url z", "url w"}},
 		{`a{b:1.url(x) +url(y) -/**/url(z) #/**/url(w)}`, []string{"url x", "url y", "url z", "url w"}},
@@ -70,27 +70,27 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`@`, nil}, {`-`, nil}, {`--`, nil}, {`#`, nil}, {`\`, nil}, {`@-`, nil}, {`/`, nil}, {`<`, nil}, {`1`, nil}, {`"`, nil}, {`url`, nil}, {`src(`, nil}, {`@import`, nil},
 		{`<!--url(x)-->url(y)`, []string{"url x", "url y"}},
 
-		// Comments and strings.
+		// Comments and strings are skipped.
 		{`/* url(x) */ a{b:"url(y)" 'url("z")';c:u/**/rl(w)}`, nil},
 		{`/* @import "x"; *//**/@import "y";`, []string{"import y"}},
 		{`a{b:url(x)} /* url(y)`, []string{"url x"}},
 		{`/*/ url(x) */`, nil},
 		{`a{b:"\"url(x)";c:'\'';d:url(y)}`, []string{"url y"}},
 
-		// Escapes.
+		// Escapes are decoded.
 		{`a{b:url(a\)b\(\"\ \41 b\000041c\41` + "\r\n" + `d)}`, []string{`url a)b(" AbAcAd`}},
 		{`a{b:url("a\` + "\n" + `b\` + "\r\n" + `c\\d\"")}`, []string{`url abc\d"`}},
 		{`a{b:url(\0\d800\110000\1F600)}`, []string{"url ����"[:len("url ���")] + "😀"}},
 		{"a{b:url(x\x00y)}", []string{"url x�y"}},
 		{`a{b:url(\é\日)}`, []string{"url é日"}},
 
-		// References into the same document, and data.
+		// References into the same document, and data: URLs, are left out.
 		{`a{b:url(data:image/png;base64,AA==) url("DATA:,x") url( 'data:,"') url(#x) url("#x") url() url("") url(" ")}`, nil},
 		{`@namespace url(x); @namespace y "z"; @namespace w url("v"); a{b:url(u)}`, []string{"url u"}},
 		{`@supports (a:url(x)) and (b:{url(y)}) { c{d:url(z)} }`, []string{"url z"}},
 		{`@-moz-document url(x), url-prefix("y") { a{b:url(z)} }`, []string{"url z"}},
 
-		// @import.
+		// References of @import.
 		{`@import "x";@import url(y);@import url("z") screen;@IMPORT 'w' layer(a);`, []string{"import x", "import y", "import z", "import w"}},
 		{`@import/**/url( x )/**/supports(a:url(y))`, []string{"import x"}},
 		{`@\69mport "x"; @im\70 ort "y"`, []string{"import x", "import y"}},
@@ -103,13 +103,13 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 		{`@import "" ;@import url();`, nil},
 		{`@import "x" a{b:url(y)} @import "z"`, []string{"import x", "url y", "import z"}},
 		{`@media a{ b{c:url(d)} } @import "x"`, []string{"url d", "import x"}},
-		{`a{} @import "x";`, []string{"import x"}}, // a browser ignores an @import at this place
+		{`a{} @import "x";`, []string{"import x"}}, // browsers ignore an @import at this place, but it is found
 		{`a @import "x"; [@import "y"; ]`, nil},
 		{`@font-face{src:url(a.woff2)format("woff2"),url(b.ttf)}`, []string{"url a.woff2", "url b.ttf"}},
 		{`a{@media b{c:url(d)}e:url(f)}`, []string{"url d", "url f"}},
 		{`a{b:url(c)} @page } @import "x"; {d:url(e)}`, []string{"url c", "url e"}},
 
-		// Image sets.
+		// References in image sets.
 		{`a{b:image-set("x" 1x, url(y) 2x, 'z' type("image/avif"), (("v")))}`, []string{"url x", "url y", "url z"}},
 		{`a{b:-WebKit-Image-Set("x" 1x);c:"y"}`, []string{"url x"}},
 		{`a{b:image-sets("x")}`, nil},
@@ -121,7 +121,7 @@ func TestReferencesOfAStyleSheetAreThoseOfItsTokens(t *testing.T) {
 	}
 }
 
-// escapedName returns a name with the longest possible escapes.
+// escapedName returns name with each character written as the longest possible escape.
 func escapedName(name string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -192,7 +192,7 @@ func FuzzCSS(f *testing.F) {
 				t.Fatalf("%q: link %+v", body, l)
 			}
 		}
-		// A comment at the start of a sheet changes nothing.
+		// A comment at the start of a style sheet makes no difference.
 		if got, want := refsOf("/* url(x) */"+string(body)), refsOf(string(body)); !slices.Equal(got, want) {
 			t.Fatalf("%q: %q after a comment, %q without", body, got, want)
 		}

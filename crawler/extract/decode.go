@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// decodeText decodes the text of a title, which may have character references but no elements.
-// As in an HTML parser, NUL becomes U+FFFD.
+// decodeText decodes the text of a title, which may contain character references but no elements.
+// NUL becomes U+FFFD, as in an HTML parser.
 func decodeText(raw []byte) string {
 	s := strings.ReplaceAll(string(raw), "\x00", "\ufffd")
 	return html.UnescapeString(s)
@@ -24,8 +24,8 @@ func plainValue(raw []byte) bool {
 	return true
 }
 
-// decodeValue decodes the value of an attribute. It keeps an & that does not begin a reference,
-// because many URLs in pages contain one.
+// decodeValue decodes the value of an attribute. It keeps each & that does not begin a character
+// reference, because many URLs in pages contain one.
 func decodeValue(raw []byte) string {
 	s := string(raw)
 	if plainValue(raw) {
@@ -74,9 +74,9 @@ func referenceLen(s string) int {
 	return i
 }
 
-// decodeReference decodes s, the possible reference that referenceLen has found. rest is the
-// text after s. The rules are those for attributes (HTML, section 13.2.5.73): "?a=1&copy=2" has
-// no copyright sign, and "&notes" stays as it is, although "not" is a known name.
+// decodeReference decodes s, the possible reference that referenceLen has found. rest is the text
+// after s. The rules are those for attributes (HTML, section 13.2.5.73): "?a=1&copy=2" has no
+// copyright sign, and "&notes" stays unchanged, although "not" is a known name.
 func decodeReference(s, rest string) string {
 	if s == "&amp;" {
 		return "&"

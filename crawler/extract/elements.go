@@ -6,7 +6,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// A source is an attribute of an HTML element that contains a URL or a list of images.
+// A source is an attribute of an HTML element that contains a URL, or a list of images with URLs.
 type source struct {
 	from  name
 	where string
@@ -18,8 +18,8 @@ const (
 	shows = frontier.HopEmbed
 )
 
-// sourcesOf are the sources of each HTML element whose URLs need no further check. The links of
-// an element are found in this order.
+// sourcesOf lists, for each HTML element, the attributes whose URLs need no further check. The
+// links of an element are found in this order.
 var sourcesOf = [tagCount][]source{
 	aTag:          {{hrefName, "a/href", leads}},
 	areaTag:       {{hrefName, "area/href", leads}},
@@ -61,8 +61,8 @@ var sourcesOf = [tagCount][]source{
 	thTag:    {{backgroundName, "th/background", shows}},
 }
 
-// foreign handles a tag of SVG or MathML. Only SVG has links and embedded resources. SVG and
-// MathML have style attributes.
+// foreign reads a tag of SVG or MathML. Only SVG has links and embedded resources; both have style
+// attributes.
 func (s *scanner) foreign() {
 	if s.space == svgSpace {
 		switch s.z.tag {
@@ -90,7 +90,7 @@ func (s *scanner) foreign() {
 	}
 }
 
-// svg adds the reference of an SVG element. href takes precedence over xlink:href (SVG 2,
+// svg adds the reference in the href or xlink:href of an SVG element. href takes precedence (SVG 2,
 // section 16.1.6).
 func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 	from := hrefName
@@ -98,15 +98,14 @@ func (s *scanner) svg(where, whereX string, hop frontier.Hop) {
 		from, where = xlinkName, whereX
 	}
 	if hop == shows && strings.HasPrefix(strings.TrimLeft(s.z.value(from), blanks), "#") {
-		return // a URL such as #a names a part of the document itself
+		return // a URL such as #a is a part of the document itself
 	}
 	s.refer(&source{from, where, hop})
 }
 
 func (s *scanner) element(tag tag) {
 	if s.open.xml && tag != otherTag && s.z.selfClosing() {
-		// The tag ends with a slash. In XHTML the element is then empty. In HTML the slash is
-		// ignored.
+		// In XHTML a tag that ends with a slash is an empty element. In HTML the slash is ignored.
 		s.z.rawText = ""
 		if tag == titleTag {
 			return
@@ -167,8 +166,8 @@ func (s *scanner) element(tag tag) {
 	}
 }
 
-// isFolded reports whether text has only single spaces as white space, and none at its ends. It
-// may return false for such a text.
+// isFolded reports whether text has no white space except single spaces between words. For a text
+// with non-ASCII characters it returns false.
 func isFolded(text string) bool {
 	last := byte(' ')
 	for i := range len(text) {
@@ -182,7 +181,7 @@ func isFolded(text string) bool {
 }
 
 // late adds the references of data-bg and data-background-image. Any element can have these
-// attributes, from which scripts load images later than the page itself.
+// attributes. Scripts load such images later than the page itself.
 func (s *scanner) late() {
 	const late = 1<<dataBgName | 1<<dataBackgroundName
 	if s.z.set&late == 0 {
@@ -193,9 +192,8 @@ func (s *scanner) late() {
 	s.lateBackground(dataBackgroundName, name+"/data-background-image")
 }
 
-// lateBackground adds the references of an attribute that names backgrounds. Some scripts read
-// the attribute as a URL, and other scripts as a value of background-image, which contains
-// URLs.
+// lateBackground adds the references of an attribute that names background images. Some scripts
+// read the attribute as a URL, and others as a value of background-image, which contains URLs.
 func (s *scanner) lateBackground(from name, where string) {
 	const function = "url("
 	if !s.z.has(from) {
@@ -213,11 +211,11 @@ func (s *scanner) lateBackground(from name, where string) {
 	}
 }
 
-// nameOfElement returns the name of the tag that was read. It returns "*" if HTML has no such
-// name, because pages can invent any name.
+// nameOfElement returns the name of the tag that was read. It returns "*" if HTML has no such name,
+// because pages can invent any name.
 func (s *scanner) nameOfElement() string {
 	if s.z.tag == imgTag && s.space == htmlSpace {
-		return "img" // also for <image>, which HTML reads as <img>
+		return "img" // HTML reads <image> as <img>
 	}
 	if name := s.z.elementName().String(); name != "" {
 		return name
@@ -225,8 +223,8 @@ func (s *scanner) nameOfElement() string {
 	return "*"
 }
 
-// nested returns the kind of link (frontier.Hop) of an object or embed element. An HTML
-// document is linked, as in a frame. Any other resource is embedded.
+// nested returns the kind of link (frontier.Hop) of an object or embed element. An HTML document in
+// it is a link, as in a frame. Any other resource is embedded.
 func (s *scanner) nested() frontier.Hop {
 	mediaType, _, _ := strings.Cut(s.z.value(typeName), ";")
 	if IsHTML(strings.ToLower(strings.Trim(mediaType, blanks))) {
@@ -235,9 +233,9 @@ func (s *scanner) nested() frontier.Hop {
 	return shows
 }
 
-// form adds the URL to which a form sends its data (the attribute action), if the form sends
-// the data as a query. The query that a user would fill in is not known, and it would replace
-// the query of the action. So the link is the action without a query.
+// form adds the URL in the action of a form, if the form sends its data as a query. The query with
+// the user's data would replace the query of the action, and is not known. So the link is the
+// action without a query.
 func (s *scanner) form() {
 	switch strings.ToLower(s.z.value(methodName)) {
 	case "post", "dialog":
@@ -274,10 +272,10 @@ func linked(rel string) bool { return linkHop(rel) == leads }
 func shown(rel string) bool { return linkHop(rel) == shows }
 
 // linkHop returns the kind (frontier.Hop) of a link with this rel. It returns zero if the link
-// leads neither to another document nor to an embedded resource. It knows the link types of
-// HTML (section 4.6.7), those of HTML 4 (section 6.12), those of documentation generators, and
-// those that IANA registers for other versions and parts of a document. It leaves out
-// shortlink, which leads back to the same page.
+// leads neither to another document nor to an embedded resource. It knows the link types of HTML
+// (section 4.6.7), of HTML 4 (section 6.12), and of documentation generators, and those that IANA
+// registers for other versions and parts of a document. It leaves out shortlink, which leads back
+// to the same page.
 func linkHop(rel string) frontier.Hop {
 	var hop frontier.Hop
 	hint := false
@@ -303,8 +301,8 @@ func linkHop(rel string) frontier.Hop {
 	return hop
 }
 
-// refer adds the URL, or the list of images, in one attribute of the tag that was read. It does
-// nothing if the tag does not have the attribute.
+// refer adds the URL, or the list of images, in one attribute of the tag that was read. If the tag
+// does not have the attribute, it does nothing.
 func (s *scanner) refer(from *source) {
 	if !s.z.has(from.from) || from.hop == shows && !s.z.embeds {
 		return
@@ -330,7 +328,7 @@ func (s *scanner) refer(from *source) {
 	}
 }
 
-// describe adds to r the rel, the language and the text of the link whose tag was read.
+// describe sets the rel, the language and the text of r, the link whose tag was read.
 func (s *scanner) describe(r *ref) {
 	r.rel.start = len(s.said)
 	s.said = appendValue(s.said, s.z.raw(relName))
@@ -346,7 +344,7 @@ func (s *scanner) describe(r *ref) {
 	r.said = uint16(len(s.said) - r.rel.end)
 }
 
-// addUTF8 is like add for a reference whose query is in UTF-8 even if the document is not.
+// addUTF8 is like add, for a reference whose query is in UTF-8 even if the document is not.
 func (s *scanner) addUTF8(where string, hop frontier.Hop, raw string) bool {
 	n := len(s.refs)
 	ok := s.add(where, hop, raw)
@@ -356,7 +354,7 @@ func (s *scanner) addUTF8(where string, hop frontier.Hop, raw string) bool {
 	return ok
 }
 
-// add adds a reference, and reports whether there was room for it.
+// add adds a reference. It returns false if the document has too many.
 func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
 	if hop == shows && holdsData(raw) {
 		return true
@@ -370,7 +368,7 @@ func (s *scanner) add(where string, hop frontier.Hop, raw string) bool {
 	return true
 }
 
-// holdsData reports whether a reference is a data: URL. Such a URL contains its target and is
+// holdsData reports whether a reference is a data: URL. Such a URL contains the data itself, and is
 // often long.
 func holdsData[T []byte | string](raw T) bool {
 	const scheme = "data:"

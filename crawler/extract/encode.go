@@ -10,9 +10,8 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 )
 
-// queryEncoder returns the function that frontier.URL.ResolveQuery needs for a document in the
-// encoding with this name. It returns nil for UTF-8 and for encodings whose queries are in
-// UTF-8 (Encoding, section 4.3).
+// queryEncoder returns the function that converts queries to the encoding with this name, for
+// frontier.URL.ResolveQuery. It returns nil if queries stay in UTF-8 (Encoding, section 4.3).
 func queryEncoder(name string) func(string) string {
 	switch name {
 	case "", "utf-8", "utf-16be", "utf-16le", "replacement":
@@ -25,8 +24,8 @@ func queryEncoder(name string) func(string) string {
 	return func(query string) string { return encodeQuery(e, name, query) }
 }
 
-// encodeQuery encodes a query. A character that the encoding lacks becomes a percent-encoded
-// character reference (WHATWG URL, section 1.3).
+// encodeQuery encodes a query in the encoding e. A character that e does not have becomes a
+// percent-encoded character reference (WHATWG URL, section 1.3).
 func encodeQuery(e encoding.Encoding, name, query string) string {
 	query = strings.ToValidUTF8(query, "\ufffd")
 	if r := rewritten[name]; r != nil {
@@ -35,8 +34,7 @@ func encodeQuery(e encoding.Encoding, name, query string) string {
 	table, single := singleByte(name)
 	var out strings.Builder
 	encoder := e.NewEncoder()
-	// ISO-2022-JP has states, so consecutive characters that can be encoded are encoded
-	// together.
+	// ISO-2022-JP has states. So consecutive characters that can be encoded are encoded together.
 	start := 0
 	flush := func(end int) {
 		text, _ := encoder.String(query[start:end])
@@ -60,14 +58,14 @@ func encodeQuery(e encoding.Encoding, name, query string) string {
 	return out.String()
 }
 
-// decodesOnly reports whether characters whose encoding begins with lead are decoded but never
+// decodesOnly reports whether characters whose encoded form begins with lead are decoded but never
 // encoded (Encoding, sections 11.1.2 and 12.1.2).
 func decodesOnly(name string, lead byte) bool {
 	return name == "euc-jp" && lead == 0x8f || name == "big5" && 0x80 < lead && lead < 0xa1
 }
 
-// rewritten has the replacements that are made before a query is encoded in Japanese (Encoding,
-// sections 12.1.2, 12.2.2 and 12.3.2).
+// rewritten holds replacements of characters that are made before a query is encoded in a Japanese
+// encoding (Encoding, sections 12.1.2, 12.2.2 and 12.3.2).
 var rewritten = map[string]*strings.Replacer{
 	"euc-jp":      strings.NewReplacer("\u00a5", `\`, "\u203e", "~", "\u2212", "\uff0d"),
 	"shift_jis":   strings.NewReplacer("\u00a5", `\`, "\u203e", "~", "\u2212", "\uff0d"),
@@ -85,16 +83,16 @@ func fullWidth() []string {
 	return pairs
 }
 
-// singleByte returns the table of an encoding that has one byte for each character. It returns
-// false for other encodings.
+// singleByte returns the table of an encoding with one byte for each character. For other encodings
+// it returns false.
 func singleByte(name string) (*charmap.Charmap, bool) {
 	e, _ := htmlindex.Get(name)
 	table, ok := e.(*charmap.Charmap)
 	return table, ok
 }
 
-// undefined reports whether r is a control character that has no byte in the table. Browsers
-// then use the byte with the same number.
+// undefined reports whether r is a control character without a byte in the table. Browsers then use
+// the byte with the number of r.
 func undefined(table *charmap.Charmap, r rune) bool {
 	return 0x80 <= r && r < 0xa0 && table.DecodeByte(byte(r)) == utf8.RuneError
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An answer of any kind, as it came: its encoding is found first, then its links, then those of
-// its header.
+// An answer of any kind is read in three steps: first its encoding is found, then its links, and
+// then the links of its header.
 func ExampleRead() {
 	u, err := frontier.ParseURL("https://example.org/docs/")
 	if err != nil {
@@ -29,7 +29,7 @@ func ExampleRead() {
 	for _, l := range d.Links {
 		fmt.Printf("%s %q %q\n", l.URL, l.Text(), l.Lang())
 	}
-	other, err := d.Resolve("y") // as a link of the document
+	other, err := d.Resolve("y") // resolved like a link of the document
 	fmt.Println(other, err)
 	// Output:
 	// windows-1252 Café
@@ -38,14 +38,14 @@ func ExampleRead() {
 	// https://example.org/b/y <nil>
 }
 
-// DecodeAs is for a Content-Type that was parsed already, for instance by package fetch.
+// DecodeAs is used if the Content-Type is already parsed, for instance by package fetch.
 func ExampleDecodeAs() {
 	text, charset := extract.DecodeAs([]byte("caf\xe9"), "text/plain", "iso-8859-1")
 	fmt.Println(string(text), charset)
 	// Output: café windows-1252
 }
 
-// Two pages that differ only in their markup have the same text.
+// Two pages that differ only in their markup have the same text digest.
 func ExampleTextDigest() {
 	a := extract.TextDigest([]byte("<p>Hello, <b>world</b>"), "text/html")
 	b := extract.TextDigest([]byte("<script>1</script><div>Hello, world</div>"), "text/html")

@@ -204,7 +204,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Resolve resolves references from other sources like those of the document.
+// Document.Resolve resolves references from other sources like those of the document.
 func TestReferencesOfADocument(t *testing.T) {
 	d := HTML([]byte("<base href=/b/>"), parse(t, testPage), "text/html", Options{Charset: "windows-1252"})
 	if u, err := d.Resolve("x?q=é"); err != nil || u.String() != "http://a.example/b/x?q=%E9" {
@@ -215,7 +215,8 @@ func TestReferencesOfADocument(t *testing.T) {
 	}
 }
 
-// The memory of a document is reused for the next one, even with concurrent calls.
+// The memory of a document is reused for the next one. This does not change the results, even with
+// concurrent calls.
 func TestWhatWasReadBeforeChangesNothing(t *testing.T) {
 	u := parse(t, "http://a.example/dir/")
 	pages := []string{
@@ -241,7 +242,7 @@ func TestWhatWasReadBeforeChangesNothing(t *testing.T) {
 		if fresh.run(); fresh.open.lost {
 			fresh = new(scanner)
 			fresh.begin([]byte(page), "text/html", opts, 0)
-			fresh.open.whole = true
+			fresh.open.keepAll = true
 			fresh.run()
 		}
 		want[i] = show(fresh.document(u, nil))

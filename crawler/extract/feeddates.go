@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// dates are the times in a feed: when an item was changed, and how often the feed changes.
+// dates holds the times in a feed: when items were changed, and how often the feed changes.
 type dates struct {
-	changes bool      // collect the changes of items
-	item    bool      // an item has begun and not ended
-	first   int       // index of the item's first link in Document.Links
-	changed time.Time // when the item was changed; zero if that is not known
+	changes bool      // collect the times of changes of items
+	item    bool      // the feed is inside an item
+	first   int       // index in Document.Links of the first link of the item
+	changed time.Time // when the item was changed; zero if unknown
 
-	ttl       time.Duration // RSS 2.0: how long the feed may be cached
-	period    time.Duration // syndication module of RSS 1.0: updatePeriod
-	frequency uint64        // syndication module of RSS 1.0: updateFrequency, the number of changes in period
+	ttl       time.Duration // how long the feed may be cached (RSS 2.0)
+	period    time.Duration // the updatePeriod of the syndication module of RSS 1.0
+	frequency uint64        // the updateFrequency of that module: number of changes in period
 }
 
 func (f *feed) beginItem() { f.item, f.first, f.changed = true, len(f.c.doc.Links), time.Time{} }
 
-// endItem ends the current item, if there is one. If the item has a date, endItem records that
-// the pages of the item were changed at that date.
+// endItem ends the current item, if there is one. If the item has a date, endItem records it as the
+// time of change of the item's pages.
 func (f *feed) endItem() {
 	if !f.item {
 		return
@@ -38,17 +38,17 @@ func (f *feed) endItem() {
 	}
 }
 
-// isItemLink reports whether a link of an item leads to the item's page.
+// isItemLink reports whether a link of an item leads to the item's own page.
 func (f *feed) isItemLink(l *Link) bool {
 	switch l.Where {
 	case "item/link", "entry/link", "item/guid", "item/origlink", "entry/origlink":
 		return l.Rel == "" || strings.EqualFold(l.Rel, "alternate")
 	}
-	return l.Where == "item/url" && f.x == nil // in JSON the item's page, in XML the page of a person
+	return l.Where == "item/url" && f.x == nil // in JSON the page of the item; in XML the page of a person
 }
 
-// date handles a date of an item. If changed is true, it is the time of a change. Otherwise it
-// is the time of publication, which counts only if no other date of the item is known.
+// date reads a date of an item. If changed is true, it is the time of a change. Otherwise it is the
+// time of publication, which is used only if no other date of the item is known.
 func (f *feed) date(text string, changed bool) {
 	if f.item && (changed || f.changed.IsZero()) {
 		if t := parseDate(text); !t.IsZero() {
@@ -57,10 +57,10 @@ func (f *feed) date(text string, changed bool) {
 	}
 }
 
-// maxTTL is the longest ttl that is accepted, in minutes.
+// maxTTL is the maximum ttl that is accepted, in minutes.
 const maxTTL = 366 * 24 * 60
 
-// rhythm handles an element, such as ttl or updatePeriod, that says how often the feed changes.
+// rhythm reads an element that says how often the feed changes, such as ttl or updatePeriod.
 func (f *feed) rhythm(name, text string) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	switch name {
@@ -78,7 +78,8 @@ func (f *feed) rhythm(name, text string) {
 	}
 }
 
-// every returns how often the feed changes, or 0 if the feed does not say it.
+// every returns the time between two changes of the feed, as the feed says itself. It returns 0 if
+// the feed does not say.
 func (d *dates) every() time.Duration {
 	if d.ttl > 0 {
 		return d.ttl

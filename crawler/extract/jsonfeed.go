@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// maxJSONPath is the largest number of open objects and arrays at which a string of a JSON Feed
-// is read as a link.
+// maxJSONPath is the maximum number of open objects and arrays around a string that may be a link
+// of a JSON Feed.
 const maxJSONPath = 6
 
-// A jsonLevel is an open object or array.
+// A jsonLevel is an open object or array of a JSON Feed.
 type jsonLevel struct {
 	key    string // in an object, the key of the next value
 	object bool
-	keyed  bool // the key of the next value was read
+	keyed  bool // the key of the next value has been read
 }
 
 // json reads a JSON Feed (version 1.1) token by token. If the feed is cut, or has a value of a
-// wrong type, everything else is still read.
+// wrong type, all other values are still read.
 func (f *feed) json(body []byte) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var levels []jsonLevel
-	for !f.full {
+	for !f.limitReached {
 		token, err := d.Token()
 		if err != nil {
 			return
@@ -51,17 +51,17 @@ func (f *feed) json(body []byte) {
 			f.value(levels, t)
 		}
 		if last >= 0 {
-			levels[last].keyed = false // the next value has its own key
+			levels[last].keyed = false // the next value has a key of its own
 		}
 	}
 }
 
-// isItem reports whether the last level is an object of the array "items".
+// isItem reports whether the last level is an object in the array "items".
 func isItem(levels []jsonLevel) bool {
 	return len(levels) == 3 && levels[0].object && levels[0].key == "items" && !levels[1].object && levels[2].object
 }
 
-// value handles a string. The keys of the open objects determine what the string means.
+// value reads a string. The keys of the open objects determine the meaning of the string.
 func (f *feed) value(levels []jsonLevel, text string) {
 	if len(levels) > maxJSONPath {
 		return
@@ -77,10 +77,10 @@ func (f *feed) value(levels []jsonLevel, text string) {
 		f.c.doc.Title = strings.Join(strings.Fields(text), " ")
 		return
 	}
-	f.of = "feed"
+	f.part = "feed"
 	local, item := strings.CutPrefix(name, "items/")
 	if item {
-		f.of = "item"
+		f.part = "item"
 	}
 	switch name {
 	case "items/date_modified":

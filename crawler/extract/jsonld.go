@@ -8,8 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Limits of the bytes that are read of one data block, and of its nesting. Both are far above
-// the limits of search engines.
+// Limits of a data block (a script element with JSON-LD): the bytes that are read, and the depth of
+// nesting. Both are far above the limits of search engines.
 const (
 	maxDataBytes = 256 << 10
 	maxDataDepth = 64
@@ -32,19 +32,18 @@ const (
 	contextKey
 )
 
-// A dataReader reads a data block, a script element with JSON-LD. It finds strings that are the
-// value of a key url, or are in a list that is the value of such a key. It continues after
-// errors that a JSON parser refuses, because blocks with an extra comma or a comment are
-// common.
+// A dataReader reads a data block, a script element with JSON-LD. It finds the values of the key
+// url: strings, and strings in lists. It continues after errors that a JSON parser refuses, because
+// data blocks often have an extra comma or a comment.
 //
-// It does not read the values of @id, which identify things and need not be addresses, or those
+// It skips the values of @id, which identify things and need not be URLs of pages, and the values
 // of @context, which define names.
 type dataReader struct {
 	text  []byte
 	open  []dataValue
 	key   dataKey // the key of the next value
 	found []dataURL
-	urls  []int // the URLs of the open objects, as indexes in the list found
+	urls  []int // indexes in found of the URLs of the open objects
 }
 
 // A dataURL is a value of the key url in a data block.
@@ -55,9 +54,9 @@ type dataURL struct {
 
 // A dataValue is an open object or list.
 type dataValue struct {
-	key   dataKey // the key whose value this object or list is
+	key   dataKey // the key of which this object or list is the value
 	list  bool
-	image bool // the object describes an image, and its url is the image
+	image bool // the object describes an image, so its url is the URL of the image
 	urls  int  // length of dataReader.urls when the object or list began
 }
 
@@ -77,8 +76,8 @@ func (s *scanner) jsonLD(text []byte) {
 	}
 }
 
-// token reads the token that begins at d.text[at]. It returns the offset after the token, or -1
-// if the rest of the block is not read.
+// token reads the token that begins at d.text[at]. It returns the offset after the token. It
+// returns -1 if the nesting is too deep or a string has no end; then the rest is not read.
 func (d *dataReader) token(at int) int {
 	switch d.text[at] {
 	case '{', '[':
@@ -109,7 +108,8 @@ func (d *dataReader) top() *dataValue {
 	return &d.open[len(d.open)-1]
 }
 
-// end closes the innermost object or list.
+// end closes the innermost object or list. If an object is an image, its URLs become embedded
+// resources.
 func (d *dataReader) end() {
 	d.key = otherKey
 	top := d.top()
@@ -127,8 +127,8 @@ func (d *dataReader) end() {
 	d.open = d.open[:len(d.open)-1]
 }
 
-// literal reads the string that begins at d.text[at]. It returns the offset after the string,
-// or -1 if the rest of the block is not read.
+// literal reads the string that begins at d.text[at]. It returns the offset after the string, or -1
+// if the string has no end.
 func (d *dataReader) literal(at int) int {
 	end := stringEnd(d.text, at+1)
 	if end < 0 {
@@ -160,7 +160,7 @@ func keyOf(raw []byte) dataKey {
 	return otherKey
 }
 
-// value handles a string that is not a key.
+// value reads a string that is not a key.
 func (d *dataReader) value(raw []byte) {
 	if d.key != urlKey && d.key != typeKey {
 		return
@@ -198,8 +198,8 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd returns the offset of the quote that ends a string, or -1 if there is no such
-// quote. The first character of the string, after its opening quote, is text[at].
+// stringEnd returns the offset of the quote that ends a string, or -1 if there is none. The
+// parameter at is the offset after the opening quote.
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {
 		n := bytes.IndexByte(text[i:], '"')

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Each element and attribute with a link, and the conditions of each.
+// Each element and attribute with a link is found, under its conditions.
 func TestEachAttributeThatLeadsSomewhere(t *testing.T) {
 	for page, want := range map[string]string{
 		`<blockquote cite=1><q cite=2><ins cite=3><del cite=4>`:                                                                                        "L blockquote/cite /dir/1, L q/cite /dir/2, L ins/cite /dir/3, L del/cite /dir/4",
@@ -61,7 +61,8 @@ func TestEachAttributeThatAPageIsShownWith(t *testing.T) {
 	}
 }
 
-// Some scripts expect a value of background-image in an attribute in which others expect a URL.
+// The value of data-bg or data-background-image is a URL, or a value of background-image. Some
+// scripts expect the one, some the other.
 func TestALateBackgroundIsAURLOrWrittenAsInAStyleSheet(t *testing.T) {
 	for page, want := range map[string]string{
 		`<p data-bg="url(1)"><p data-background-image=" URL( '2' ) ">`:      "E p/data-bg /dir/1, E p/data-background-image /dir/2",
@@ -103,7 +104,7 @@ func TestActionsOfForms(t *testing.T) {
 	}
 }
 
-// dataBlock returns a script element with data.
+// dataBlock returns a script element with JSON-LD.
 func dataBlock(data string) string { return "<script type=application/ld+json>" + data + "</script>" }
 
 func TestDataBlocks(t *testing.T) {
@@ -124,7 +125,7 @@ func TestDataBlocks(t *testing.T) {
 		dataBlock(`{"a":"url","b":"/1"}`):                                                                            "",
 		dataBlock(`{"url":null,"a":"/1"}`):                                                                           "",
 		dataBlock(`{"url":"/a\"b\\","url":"/1"}`):                                                                    "L script/ld+json /a%22b/, L script/ld+json /1",
-		// JSON that a parser refuses.
+		// A JSON parser refuses these blocks.
 		dataBlock(`{"a":1,,"url":"/1",} // x`):      "L script/ld+json /1",
 		dataBlock(`<!-- {"url":"/1"`):               "L script/ld+json /1",
 		dataBlock(`}]{"url":"/1"}`):                 "L script/ld+json /1",
@@ -152,7 +153,7 @@ func TestDataBlocks(t *testing.T) {
 	}
 }
 
-// Valid data blocks with all kinds of values.
+// In valid data blocks, the same URLs are found as with package encoding/json.
 func TestDataBlocksAreReadAsByEncodingJSON(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 16))
 	keys := []string{"url", "@type", "@context", "a", "@id", "u\\u0072l", "image"}
@@ -187,7 +188,7 @@ func TestDataBlocksAreReadAsByEncodingJSON(t *testing.T) {
 	}
 }
 
-// The url of an ImageObject is embedded.
+// The url of an ImageObject is an embedded resource.
 func TestImagesOfDataBlocks(t *testing.T) {
 	page := dataBlock(`{"url":"/1","logo":{"@type":"ImageObject","url":"/2","author":{"url":"/3"}},
 		"image":{"url":["/4"],"@type":["Thing","http://schema.org/ImageObject"]},"video":{"@type":"VideoObject","url":"/5"},"url":"/6"}`) +
@@ -202,7 +203,7 @@ func TestImagesOfDataBlocks(t *testing.T) {
 	}
 }
 
-// textsOf returns the texts of a page's links.
+// textsOf returns the texts of the links on a page.
 func textsOf(t *testing.T, page, mediaType string) []string {
 	t.Helper()
 	var texts []string
@@ -255,8 +256,8 @@ func TestTextsOfLinks(t *testing.T) {
 	}
 }
 
-// Links have the language of their targets, in documents of each kind. A value that is too long
-// for a language tag is ignored.
+// Links have the language of their targets, in documents of each kind. A value that is too long for
+// a language tag is ignored.
 func TestLanguagesOfLinks(t *testing.T) {
 	u := parse(t, testPage)
 	long := strings.Repeat("x", 64)
@@ -285,7 +286,7 @@ func TestLanguagesOfLinks(t *testing.T) {
 	}
 }
 
-// A text has up to 256 bytes. It is searched for in 16 KiB of markup.
+// The text of a link has at most 256 bytes, from at most 16 KiB of markup.
 func TestTheBoundsOfTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Repeat("x", 256):                        strings.Repeat("x", 256),
@@ -306,7 +307,7 @@ func TestTheBoundsOfTexts(t *testing.T) {
 	}
 }
 
-// The references of style sheets in a page, and of style attributes.
+// References in style elements and style attributes of a page are found.
 func TestStylesOfAPage(t *testing.T) {
 	for page, want := range map[string]string{
 		`<style>@import "1"; a { b: url(2), url( '3' ) }</style>`:                              "E style/@import /dir/1, E style/url /dir/2, E style/url /dir/3",
@@ -337,7 +338,7 @@ func TestStylesOfAPage(t *testing.T) {
 	}
 }
 
-// Queries in style sheets and data blocks are in UTF-8 in pages of every encoding.
+// Queries in style sheets and data blocks are in UTF-8, even in pages with another encoding.
 func TestQueriesInStylesAndData(t *testing.T) {
 	page := "<a href='?é'><style>a{b:url(?é)}</style><p style='a:url(?é)'>" + dataBlock(`{"url":"/?é"}`)
 	var got []string
@@ -350,7 +351,7 @@ func TestQueriesInStylesAndData(t *testing.T) {
 	}
 }
 
-// References of each kind end at the limit.
+// The number of references of each kind is limited.
 func TestBoundsOfEachKind(t *testing.T) {
 	for name, refs := range map[string][2]string{
 		"style sheet": {"<style>", "a{b:url(1)}"}, "style attribute": {"<p style='", "a:url(1);"}, "styles": {"", "<p style=a:url(1)>"},

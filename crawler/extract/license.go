@@ -8,25 +8,24 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Limits of the licenses of one page: their number, and the bytes of a URL.
+// Limits of the licenses of one page: their number, and the bytes of each URL.
 const (
 	maxLicenses   = 16
 	maxLicenseURL = 2048
 )
 
-// isRSL reports whether mediaType is that of license documents (RSL 1.0, section 4).
+// isRSL reports whether mediaType is the type of RSL license documents (RSL 1.0, section 4).
 func isRSL(mediaType string) bool {
 	mediaType, _, _ = strings.Cut(mediaType, ";")
 	return strings.EqualFold(strings.Trim(mediaType, blanks), "application/rsl+xml")
 }
 
-// isLicense reports whether a link with this rel leads to terms of use (HTML, section
-// 4.6.7.6).
+// isLicense reports whether a link with this rel leads to a license (HTML, section 4.6.7.6).
 func isLicense(rel string) bool {
 	return slices.ContainsFunc(strings.Fields(rel), func(t string) bool { return strings.EqualFold(t, "license") })
 }
 
-// terms adds text, a license document that is a part of the page itself.
+// terms adds text, a license document that is contained in the page itself.
 func (s *scanner) terms(text []byte) {
 	if len(s.found.Terms) < maxLicenses {
 		text = []byte(unwrapped(string(text)))
@@ -34,7 +33,8 @@ func (s *scanner) terms(text []byte) {
 	}
 }
 
-// unwrapped returns text without the comment or CDATA section that hides it from old browsers.
+// unwrapped returns text without the comment or CDATA section that hides a script from old
+// browsers.
 func unwrapped(text string) string {
 	text = strings.Trim(text, blanks)
 	for _, wrap := range [][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}} {
@@ -45,7 +45,8 @@ func unwrapped(text string) string {
 	return text
 }
 
-// licenseElement adds the URL of a license document to which a link element refers.
+// licenseElement adds the URL of a license document, if the link element that was read refers to
+// one.
 func (s *scanner) licenseElement() {
 	if !s.z.has(relName) || !s.z.has(typeName) || !isRSL(s.z.value(typeName)) || !isLicense(s.z.value(relName)) {
 		return
@@ -55,8 +56,8 @@ func (s *scanner) licenseElement() {
 	}
 }
 
-// takeLicenses resolves raw, the references that licenseElement has added. It is called when
-// the base of the document is known.
+// takeLicenses resolves raw, the references that licenseElement has added. The base of the document
+// must be known.
 func (d *Document) takeLicenses(raw []string) {
 	for _, href := range raw {
 		if u, err := d.Resolve(href); err == nil && len(u.String()) <= maxLicenseURL {
@@ -65,10 +66,10 @@ func (d *Document) takeLicenses(raw []string) {
 	}
 }
 
-// HeaderLicenses returns the URLs of terms of use in the Link fields of the answer for u. They
-// are the targets of the links with rel license (HTML, section 4.6.7.6), in their order, at
-// most 16, each of at most 2048 bytes. documents are those among them that have the media type
-// of RSL documents.
+// HeaderLicenses returns the URLs of licenses in the Link fields of the answer for u. They are the
+// targets of the links with rel license (HTML, section 4.6.7.6), in their order. At most 16 are
+// returned, each with at most 2048 bytes. documents are the URLs among them whose media type is
+// that of RSL documents.
 func HeaderLicenses(values []string, u frontier.URL) (licenses, documents []frontier.URL) {
 	for _, value := range values {
 		for value != "" && len(licenses) < maxLicenses {

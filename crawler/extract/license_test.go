@@ -8,7 +8,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// A page has license documents in script elements, and names others in link elements.
+// License documents in script elements of a page are read, and the URLs in its link elements are
+// found.
 func TestLicensesOfPages(t *testing.T) {
 	const doc = `<rsl xmlns="https://rslstandard.org/rsl"><content url=""><license><prohibits>ai-train</prohibits></license></content></rsl>`
 	u := parse(t, "http://a.example/d/p")

@@ -8,17 +8,17 @@ import (
 )
 
 // LinkHeader parses the Link fields of the answer for u (RFC 8288, section 3, leniently as in
-// appendix B.2). It reads each link like a link element with the same rel, and returns the
-// links to other documents. With opts.Embeds it also returns the links to embedded resources. A
-// link whose anchor is another page belongs to that page and is left out. References are
-// relative to u, even if the document has another base. At most MaxLinks links are returned.
+// appendix B.2). It reads each link like a link element with the same rel, and returns the links to
+// other documents. With opts.Embeds it also returns the links to embedded resources. A link whose
+// anchor is another page belongs to that page and is left out. References are relative to u, even
+// if the document has a base element. At most MaxLinks links are returned.
 func LinkHeader(values []string, u frontier.URL, opts Options) []Link {
 	return linkHeader(values, u, opts).Links
 }
 
-// AddHeader adds the Link fields of the document's answer. The links that LinkHeader returns
-// are added before the document's own links. The fields may also name the canonical URL (RFC
-// 6596). If the document names a different one, Canonical becomes zero.
+// AddHeader adds the links of the Link fields of the answer, as LinkHeader returns them. They
+// precede the document's own links. The fields may also declare the canonical URL (RFC 6596). If
+// the document declares a different one, Canonical becomes zero.
 func (d *Document) AddHeader(values []string, u frontier.URL, opts Options) {
 	header := linkHeader(values, u, opts)
 	d.Links = append(header.Links, d.Links...)
@@ -59,16 +59,17 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 }
 
 // A linkValue is one link of a Link header field. If a parameter is repeated, the first one
-// counts.
+// applies.
 type linkValue struct {
 	target, anchor *string
 	rel, lang      string
 	mediaType      string
-	version        bool // a parameter describes the version of the page that the link leads to
+	// A parameter such as media describes the target as another version of the page.
+	version bool
 }
 
-// about reports whether the anchor of the link, the URL that the link starts from, is u or a
-// part of u.
+// about reports whether the link starts from u. A link starts from its anchor; without an anchor it
+// starts from u.
 func (l linkValue) about(u frontier.URL) bool {
 	if l.anchor == nil {
 		return true
@@ -79,8 +80,8 @@ func (l linkValue) about(u frontier.URL) bool {
 
 const fieldBlanks = " \t"
 
-// nextLinkValue parses one link at the beginning of a field. It returns the rest of the field
-// after the comma that ends the link. l.target is nil if the field does not begin with a link.
+// nextLinkValue parses one link at the beginning of a field. It returns the rest of the field after
+// the comma that ends the link. l.target is nil if the field does not begin with a link.
 func nextLinkValue(s string) (l linkValue, rest string) {
 	s = strings.TrimLeft(s, fieldBlanks+",")
 	if strings.HasPrefix(s, "<") {
@@ -114,8 +115,8 @@ func nextLinkValue(s string) (l linkValue, rest string) {
 	return l, strings.TrimPrefix(s, ",")
 }
 
-// nextParameter parses one parameter, up to the next semicolon or comma outside of quotes
-// (appendix B.3). A name with an asterisk is a different name: rel* is not rel.
+// nextParameter parses one parameter, up to the next semicolon or comma outside of quotes (appendix
+// B.3). rel* is another parameter than rel.
 func nextParameter(s string) (name, value, rest string) {
 	s = strings.TrimLeft(s, fieldBlanks+";")
 	end := strings.IndexAny(s, fieldBlanks+"=;,")

@@ -27,7 +27,7 @@ func TestLinkHeader(t *testing.T) {
 		field string
 		want  []string
 	}{
-		// RFC 8288, section 3.5, with relations that are followed.
+		// The examples of RFC 8288, section 3.5, with relations that are followed.
 		{`<http://b.example/TheBook/chapter2>; rel="previous"; title="previous chapter"`, []string{"L http://b.example/TheBook/chapter2"}},
 		{`</>; rel="http://example.net/foo"`, nil},
 		{`</terms>; rel="copyright"; anchor="#foo"`, []string{"L http://a.example/terms"}},
@@ -117,8 +117,8 @@ func FuzzLinkHeader(f *testing.F) {
 	})
 }
 
-// The header and the head can both name the canonical URL. If the two URLs differ, the page has
-// none. Links of the header come before those of the document.
+// The header and the head can both declare the canonical URL. If they differ, the page has none.
+// Links of the header precede those of the document.
 func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	u := parse(t, testPage)
 	for _, test := range []struct{ html, header, want string }{
@@ -155,7 +155,7 @@ func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 	}
 }
 
-// The terms of use of an answer are only those in its Link fields.
+// HeaderLicenses returns only licenses in the Link fields of the answer.
 func TestHeaderLicenses(t *testing.T) {
 	u := parse(t, testPage)
 	for _, test := range []struct {

@@ -7,7 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// meta handles a meta element: directives for robots, a refresh, and Open Graph properties.
+// meta reads a meta element: directives for robots, statements about text and data mining, a
+// refresh, or an Open Graph property.
 func (s *scanner) meta() {
 	if s.z.has(nameName) {
 		if name := s.z.value(nameName); name != "" {
@@ -26,8 +27,8 @@ func (s *scanner) meta() {
 	}
 }
 
-// openGraph handles a meta element with a property (The Open Graph protocol, Basic Metadata
-// and Structured Properties).
+// openGraph reads a meta element with an Open Graph property (The Open Graph protocol, Basic
+// Metadata and Structured Properties).
 func (s *scanner) openGraph() {
 	switch strings.ToLower(strings.Trim(s.z.value(propertyName), blanks)) {
 	case "og:url":
@@ -43,9 +44,9 @@ func (s *scanner) openGraph() {
 	}
 }
 
-// anchored reports whether a reference in metadata is absolute, or begins with a slash. Other
-// values are seldom meant as references: www.example.org is not meant as a page in the
-// directory of the document.
+// anchored reports whether a reference in metadata is an absolute URL, or begins with a slash.
+// Other values are seldom references: www.example.org is not meant as a page in the directory of
+// the document.
 func anchored(raw string) bool {
 	raw = strings.TrimLeft(raw, blanks)
 	if strings.HasPrefix(raw, "/") {
@@ -55,8 +56,8 @@ func anchored(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3), or false if there is
-// none. The URL comes after a number, a separator, and an optional "url=". It may be in quotes.
+// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3), or false if there is none.
+// In content the URL follows a number, a separator, and an optional "url=". It may be in quotes.
 func refreshURL(content string) (string, bool) {
 	s := strings.TrimLeft(content, blanks)
 	rest := strings.TrimLeft(s, "0123456789.")

@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// documents are bodies that are written only by mistake.
+// documents are bodies that a program might pass by mistake.
 var documents = map[string][]byte{
 	"nil":        nil,
 	"NUL":        {0},
@@ -34,8 +34,8 @@ var documents = map[string][]byte{
 	"gzip":       {0x1f, 0x8b, 8, 0},
 }
 
-// Any body of any type and any URL, also the zero one, is read without a panic in bounded time,
-// and no more than MaxLinks links are found.
+// Any body of any type, with any URL, is read in bounded time without a panic. At most MaxLinks
+// links are found.
 func TestBodiesOfAnyType(t *testing.T) {
 	urls := []frontier.URL{{}}
 	if u, err := frontier.ParseURL("http://a.example/x"); err == nil {
@@ -81,7 +81,7 @@ func TestBodiesOfAnyType(t *testing.T) {
 	}
 }
 
-// A sitemap whose reader fails, or never ends, or that the caller leaves, ends.
+// Sitemap ends if its reader fails or never ends, and if the caller leaves the loop.
 func TestSitemapsOfOddReaders(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/sitemap.xml")
 	if err != nil {

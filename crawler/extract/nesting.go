@@ -6,8 +6,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// traits are the properties of an element that matter to the rules for tags in the body of a
-// document (HTML, section 13.2.6.4.7).
+// traits are properties of an element that the rules for tags in the body of a document use (HTML,
+// section 13.2.6.4.7).
 type traits uint16
 
 const (
@@ -16,7 +16,7 @@ const (
 	raw              // has only text as content
 	closesP          // its start tag ends a paragraph
 	block            // its end tag closes the open elements in it
-	formats          // is opened again if elements around it end
+	formats          // it is opened again after the elements around it have ended
 	heading          // h1 to h6
 	tablePart        // occurs only in tables
 	scope            // tags inside it do not affect the elements around it
@@ -55,8 +55,9 @@ var traitsOf = func() map[atom.Atom]traits {
 	return m
 }()
 
-// find returns the index of the innermost open HTML element with that name. It returns -1 if
-// there is no such element, or if an element for which ends returns true comes first.
+// find returns the index of the innermost open HTML element with that name. It searches from the
+// innermost element outward. It returns -1 if there is no such element, or if it first meets an
+// element for which ends returns true.
 func (o *openElements) find(name elementName, ends func(element) bool) int {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		e := o.stack[i]
@@ -70,8 +71,8 @@ func (o *openElements) find(name elementName, ends func(element) bool) int {
 	return -1
 }
 
-// The functions below report whether an element ends a search (HTML, section 13.2.4.2): it is
-// the border of a scope, or it is special.
+// The functions below report whether an element ends a search of the open elements (HTML, section
+// 13.2.4.2).
 func endsScope(e element) bool {
 	if e.space != htmlSpace {
 		return e.special()
@@ -91,7 +92,8 @@ func endsTableScope(e element) bool {
 	return e.space == htmlSpace && (e.name == atom.Table || e.name == atom.Template)
 }
 
-// close closes the element at index i and all elements in it. It does nothing if i is negative.
+// close closes the element at index i and all elements inside it. If i is negative, it does
+// nothing.
 func (o *openElements) close(i int) {
 	if i >= 0 {
 		o.stack = o.stack[:i]
@@ -130,7 +132,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 	case t&heading != 0 && within&heading != 0:
 		o.close(len(o.stack) - 1)
 	case name == atom.Form:
-		o.lost = !o.whole
+		o.lost = !o.keepAll
 		o.form = !o.inTemplate()
 	case name == atom.Button:
 		o.close(o.find(atom.Button, endsScope))
@@ -152,7 +154,7 @@ func (o *openElements) startHTML(name elementName, z *tokenizer) {
 	o.push(element{name: name}, z)
 }
 
-// closeItem closes the open item of a list if name begins the next item.
+// closeItem closes the open item of a list if an element with that name is the next item.
 func (o *openElements) closeItem(name elementName) {
 	if name != atom.Li && name != atom.Dd && name != atom.Dt {
 		return
@@ -173,13 +175,13 @@ func (o *openElements) closeItem(name elementName) {
 	}
 }
 
-// openSelect returns the index of a select element in scope, or -1.
+// openSelect returns the index of an open select element in scope, or -1.
 func (o *openElements) openSelect() int {
 	return o.find(atom.Select, endsScope)
 }
 
-// closeOption closes the open option, or the open group of options, if the start of an element
-// with that name ends it.
+// closeOption closes the open option, or the open group of options, if the start of an element with
+// that name ends it.
 func (o *openElements) closeOption(name elementName) {
 	switch {
 	case name != atom.Option && name != atom.Optgroup && name != atom.Hr:
@@ -190,8 +192,8 @@ func (o *openElements) closeOption(name elementName) {
 	}
 }
 
-// closeImplied closes the innermost elements that need no end tag. If butGroup is true, it
-// stops at a group of options.
+// closeImplied closes the innermost elements that need no end tag. If butGroup is true, it does not
+// close a group of options.
 func (o *openElements) closeImplied(butGroup bool) {
 	for o.top().space == htmlSpace {
 		switch o.top().name {
@@ -207,8 +209,8 @@ func (o *openElements) closeImplied(butGroup bool) {
 	}
 }
 
-// closeTable closes the innermost open table because another table begins in it. It does
-// nothing if the other table is in a cell, a caption or a template.
+// closeTable closes the innermost open table, because another table begins. If the other table is
+// in a cell, a caption or a template, it closes nothing.
 func (o *openElements) closeTable() {
 	for i := len(o.stack) - 1; i >= 0; i-- {
 		if o.stack[i].space != htmlSpace {
@@ -222,17 +224,18 @@ func (o *openElements) closeTable() {
 			return
 		}
 	}
-	o.lost = !o.whole
+	o.lost = !o.keepAll
 }
 
-// startTablePart opens a part of a table, and the elements around it that are missing.
+// startTablePart opens a part of a table. It first opens the missing parts around it, such as a row
+// around a cell.
 func (o *openElements) startTablePart(name elementName, z *tokenizer) {
 	at := len(o.stack) - 1
 	for at >= 0 && !endsTableScope(o.stack[at]) {
 		at--
 	}
 	if at < 0 {
-		o.lost = !o.whole
+		o.lost = !o.keepAll
 		return
 	}
 	within := o.stack[at+1:]
@@ -259,8 +262,8 @@ func (o *openElements) endHTML(name elementName) {
 	switch {
 	case name == atom.Html || name == atom.Head || name == atom.Body || t&void != 0:
 	case t&raw != 0:
-		// An element with raw text contains no other elements. So this tag closes an element
-		// only if that element is the innermost one.
+		// An element with raw text contains no other elements. So this tag closes an element only
+		// if that is the innermost one.
 		if o.top() == (element{name: name}) {
 			o.close(len(o.stack) - 1)
 		}
@@ -286,7 +289,7 @@ func (o *openElements) endHTML(name elementName) {
 	case t&heading != 0:
 		o.endHeading()
 	case name == atom.Form:
-		o.lost = !o.whole
+		o.lost = !o.keepAll
 		o.endForm()
 	case t&formats != 0:
 		o.adopt(name)
@@ -295,10 +298,11 @@ func (o *openElements) endHTML(name elementName) {
 	}
 }
 
-// reaches reports whether a search that stops at an element for which ends returns true needs
-// only the elements in the stack: the stack has such an element, or has all open elements.
+// reaches reports whether the elements in the stack are enough for a search that stops at an
+// element for which ends returns true. They are enough if one of them is such an element, or if the
+// stack has all open elements.
 func (o *openElements) reaches(ends func(element) bool) bool {
-	return o.whole || slices.ContainsFunc(o.stack, ends)
+	return o.keepAll || slices.ContainsFunc(o.stack, ends)
 }
 
 func (o *openElements) endHeading() {
@@ -314,8 +318,8 @@ func (o *openElements) endHeading() {
 	}
 }
 
-// endForm removes only the form from the stack. The elements in the form stay open, except
-// those that need no end tag.
+// endForm removes the form from the stack. The elements inside the form stay open, except those
+// that need no end tag.
 func (o *openElements) endForm() {
 	o.form = false
 	at := o.find(atom.Form, endsScope)
@@ -326,7 +330,8 @@ func (o *openElements) endForm() {
 	o.stack = slices.Delete(o.stack, at, at+1)
 }
 
-// endsFormatting reports whether the list of formatting elements has a marker at e.
+// endsFormatting reports whether e is an element that adds a marker to the list of active
+// formatting elements (HTML, section 13.2.4.3).
 func endsFormatting(e element) bool {
 	if e.space != htmlSpace {
 		return false
@@ -338,9 +343,9 @@ func endsFormatting(e element) bool {
 	return false
 }
 
-// adopt ends the formatting element with that name. It closes the elements inside that element,
-// except a block and the elements inside the block (the adoption agency algorithm of HTML,
-// section 13.2.6.4.7).
+// adopt ends the formatting element with that name by the adoption agency algorithm (HTML, section
+// 13.2.6.4.7). It closes the elements inside that element, except a block and the elements inside
+// the block.
 func (o *openElements) adopt(name elementName) {
 	for range 8 {
 		at := o.find(name, endsScope)

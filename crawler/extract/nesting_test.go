@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// treeStack returns the elements that are open at the end of a document in the tree of
+// treeStack returns the elements that are open at the end of a document, according to the tree of
 // x/net/html.
 func treeStack(t *testing.T, page []byte) []element {
 	t.Helper()
@@ -46,15 +46,15 @@ func treeStack(t *testing.T, page []byte) []element {
 
 func ourStack(page []byte, whole bool) (openElements, bool) {
 	m := newMarkup(page, "text/html", true)
-	m.open.whole = whole
+	m.open.keepAll = whole
 	for m.next() {
 	}
 	top := m.open.top()
 	return m.open, top.space != htmlSpace || traitsOf[top.name]&raw == 0
 }
 
-// displaced reports whether an element is open that may not be in a table. A tree has such an
-// element at another place.
+// displaced reports whether an element is open that is not allowed directly in a table. A tree
+// moves such an element to another place.
 func displaced(stack []element) bool {
 	for i, e := range stack {
 		if e.space != htmlSpace || e.name != atom.Table && (traitsOf[e.name]&tablePart == 0 || endsFormatting(e)) {
@@ -67,14 +67,14 @@ func displaced(stack []element) bool {
 	return false
 }
 
-// withoutForms removes forms. In a tree, elements after the end tag of a form are still in the
-// form.
+// withoutForms returns stack without forms. In a tree, elements after the end tag of a form are
+// still inside the form.
 func withoutForms(stack []element) []element {
 	return slices.DeleteFunc(slices.Clone(stack), func(e element) bool { return e == element{name: atom.Form} })
 }
 
-// The open elements are those of the tree, except formatting elements, because the tree opens
-// these again.
+// The stack has the same open elements as the tree. Formatting elements are an exception, because
+// the tree opens them again.
 func TestWhatIsOpenIsWhatTheTreeHasOpen(t *testing.T) {
 	svg := strings.Fields("<svg> <svg> </svg> <g> </g> <desc> </desc> <foreignObject> </foreignObject> <math> </math> <mi> </mi> <annotation-xml> " +
 		"<annotation-xml~encoding=text/html> </annotation-xml> <svg><desc>")
@@ -156,7 +156,7 @@ func TestFormattingElements(t *testing.T) {
 	}
 }
 
-// The content of a template is not a part of the document, at any place.
+// The content of a template is not a part of the document, wherever the template is.
 func TestInATemplate(t *testing.T) {
 	for page, want := range map[string]bool{
 		"": false, "<div>": false, "<template>": true, "<template><template></template>": true, "<template></template>": false, "<div><template>": true,

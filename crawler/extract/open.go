@@ -6,11 +6,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// A markup reads start tags and finds the namespace of each.
+// A markup reads start tags and determines the namespace of each.
 type markup struct {
 	z     tokenizer
 	open  openElements
-	space space // of the tag that was read
+	space space // namespace of the tag that was read
 }
 
 func newMarkup(body []byte, mediaType string, embeds bool) markup {
@@ -21,7 +21,7 @@ func newMarkup(body []byte, mediaType string, embeds bool) markup {
 }
 
 // next reads the next start tag, and reports whether there is one. It also returns false if the
-// stack of open elements is lost (openElements.lost).
+// stack of open elements is lost (see openElements).
 func (m *markup) next() bool {
 	for !m.open.lost {
 		switch m.z.next() {
@@ -47,35 +47,35 @@ func (m *markup) next() bool {
 	return false
 }
 
-// An openElements is the stack of open elements (HTML, section 13.2.4.2). It has only the parts
-// that are needed to know which tags belong to SVG or MathML. In SVG and MathML no element has
-// raw text, a slash closes an element, and only an SVG link is a link.
+// An openElements is the stack of open elements (HTML, section 13.2.4.2), as far as it is needed to
+// know which tags belong to SVG or MathML. In SVG and MathML no element has raw text, a slash
+// closes an element, and only an SVG link is a link.
 //
-// Outside of SVG and MathML the stack is empty and costs nothing. In rare cases an end tag
-// inside SVG or MathML closes elements outside, such as </div> in <div><svg></div>. Which
-// elements it closes depends on earlier tags, which are not in the stack. The field lost is
-// then set, and the document must be read once more with the field whole set. With whole, the
-// stack keeps all open elements. Unlike HTML, the stack does not open formatting elements again
-// if their own end tag is missing.
+// Outside of SVG and MathML the stack is empty and costs no time. In rare cases an end tag inside
+// SVG or MathML closes elements outside, such as </div> in <div><svg></div>. The result then
+// depends on earlier tags, which are not in the stack. In this case the field lost is set, and the
+// document must be read once more with the field keepAll set. With keepAll, the stack keeps all open
+// elements. Unlike in HTML, formatting elements are not opened again if their own end tag is
+// missing.
 type openElements struct {
-	whole bool
-	lost  bool
-	xml   bool // a slash closes every element
+	keepAll bool
+	lost    bool
+	xml     bool // a slash closes any element, because the document is XHTML
 
 	stack     []element
-	beyond    int  // number of open elements beyond maxOpen
+	tooDeep   int  // number of open elements beyond maxOpen, which are not in the stack
 	templates int  // number of open templates that began while the stack was empty
 	form      bool // a form is open, so another form cannot begin
 }
 
-// maxOpen is the largest number of elements in the stack. It limits the cost of one tag.
-// Browsers stop nesting at that depth.
+// maxOpen is the maximum number of elements in the stack. It limits the time for one tag. Browsers
+// nest no deeper.
 const maxOpen = 512
 
 type element struct {
 	name  elementName
 	space space
-	html  bool // annotation-xml with HTML content
+	html  bool // the element is an annotation-xml with HTML content
 }
 
 // An elementName is the atom of a name in lower case. For a name without an atom, it is a hash
@@ -91,9 +91,9 @@ const (
 	mathSpace
 )
 
-// tracks reports whether every tag must be passed to the stack, and not only those that begin
-// or end SVG, MathML or a template.
-func (o *openElements) tracks() bool { return o.whole || len(o.stack) > 0 }
+// tracks reports whether every tag must be passed to the stack. Otherwise only the tags that begin
+// or end SVG, MathML or a template must be passed.
+func (o *openElements) tracks() bool { return o.keepAll || len(o.stack) > 0 }
 
 // foreign reports whether the innermost open element belongs to SVG or MathML.
 func (o *openElements) foreign() bool { return o.top().space != htmlSpace }
@@ -111,7 +111,7 @@ func (o *openElements) top() element {
 	return o.stack[len(o.stack)-1]
 }
 
-// start handles the start tag that z has read, and returns its namespace.
+// start processes the start tag that z has read, and returns its namespace.
 func (o *openElements) start(z *tokenizer) space {
 	name := z.elementName()
 	top := o.top()
@@ -137,18 +137,18 @@ func (o *openElements) start(z *tokenizer) space {
 	return htmlSpace
 }
 
-// push opens an element, unless its tag also closes it.
+// push adds an element to the stack, unless its tag also closes it.
 func (o *openElements) push(e element, z *tokenizer) {
 	switch {
 	case (e.space != htmlSpace || o.xml) && z.selfClosing():
 	case len(o.stack) == maxOpen:
-		o.beyond++
+		o.tooDeep++
 	default:
 		o.stack = append(o.stack, e)
 	}
 }
 
-// reads reports whether a start tag within e is an HTML tag (HTML, section 13.2.6, the tree
+// reads reports whether a start tag inside e is an HTML tag (HTML, section 13.2.6, the tree
 // construction dispatcher).
 func (e element) reads(name elementName) bool {
 	switch {
@@ -160,7 +160,7 @@ func (e element) reads(name elementName) bool {
 	return false
 }
 
-// holdsHTML reports whether e is an integration point: its content is HTML.
+// holdsHTML reports whether e is an integration point: an SVG or MathML element with HTML content.
 func (e element) holdsHTML() bool {
 	return e.html || e.special() && e.space != htmlSpace && e.name != atom.AnnotationXml
 }
@@ -193,12 +193,12 @@ func holdsHTML(z *tokenizer) bool {
 	return strings.EqualFold(encoding, "text/html") || strings.EqualFold(encoding, "application/xhtml+xml")
 }
 
-// end handles the end tag that z has read.
+// end processes the end tag that z has read.
 func (o *openElements) end(z *tokenizer) {
 	name := z.elementName()
 	switch {
-	case o.beyond > 0:
-		o.beyond--
+	case o.tooDeep > 0:
+		o.tooDeep--
 	case !o.tracks():
 		o.templates = max(0, o.templates-1)
 	case o.foreign():
@@ -227,7 +227,7 @@ func (o *openElements) endForeign(name elementName) {
 	o.endHTML(name)
 }
 
-// elementName returns the name of the tag that was read.
+// elementName returns the name of the tag that was read, in lower case.
 func (z *tokenizer) elementName() elementName {
 	name := z.buf[z.name.start:z.name.end]
 	lower := make([]byte, 0, 32)
@@ -248,7 +248,7 @@ func (z *tokenizer) elementName() elementName {
 }
 
 // attribute returns the value, as written, of an attribute of the start tag that was read. It
-// returns nil if the tag has no attribute of that name.
+// returns nil if the tag has no attribute with that name.
 func (z *tokenizer) attribute(name string) []byte {
 	end := z.pos
 	defer func() { z.pos = end }()

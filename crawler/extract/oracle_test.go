@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// oracleHTML does the same as HTML with the tokenizer of x/net/html. HTML must give the same
-// result if there is no SVG or MathML. oracleHTML also reports whether its result is certain.
+// oracleHTML does the same as HTML, but uses the tokenizer of x/net/html. The results must be equal
+// for documents without SVG and MathML. oracleHTML returns false if its result may be wrong.
 func oracleHTML(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	s := oracle{opts: opts, z: html.NewTokenizer(bytes.NewReader(body)), xhtml: mediaType == "application/xhtml+xml"}
 	s.run()
@@ -37,12 +37,12 @@ type oracle struct {
 	base      string
 	hasBase   bool
 	refs      []oracleRef
-	title     *strings.Builder // the title that is being read
-	text      func(string)     // receives the next text
+	title     *strings.Builder // the text of the title that is being read; otherwise nil
+	text      func(string)     // called with the next text; may be nil
 	found     Document
 	titled    bool
 	body      bool
-	doubtful  bool // a data block is not JSON
+	doubtful  bool // a data block is not valid JSON
 }
 
 func (s *oracle) run() {
@@ -153,7 +153,7 @@ func (s *oracle) refer(refs []oracleRef) {
 	}
 }
 
-// document resolves the references.
+// document resolves the references and returns the Document.
 func (s *oracle) document(u frontier.URL) Document {
 	s.endTitle()
 	base := u
@@ -192,11 +192,11 @@ func (s *oracle) document(u frontier.URL) Document {
 	return d
 }
 
-// slashInValue matches a possible value that ends in a slash. In a repeated attribute,
-// x/net/html reads such a slash as the slash of the tag.
+// slashInValue matches a value without quotes that ends with a slash. In a repeated attribute,
+// x/net/html takes such a slash for that of the tag.
 var slashInValue = regexp.MustCompile(`=[ \t\r\n\f]*[^ \t\r\n\f>]*/>`)
 
-// escapedScript matches a script in which x/net/html may end an escape too early.
+// escapedScript matches a script in which x/net/html may end an escaped part too early.
 var escapedScript = regexp.MustCompile(`(?is)<script.*<!--.*<[^a-z/]`)
 
 func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
@@ -217,7 +217,7 @@ func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 			if len(l.Text()) > maxText || l.Text() != "" && !slices.Contains([]string{"a/href", "area/href", "a/xlink:href"}, l.Where) {
 				t.Fatalf("%q as %s: text of %+v", body, mediaType, l)
 			}
-			l.said = l.Lang() // texts have their own tests
+			l.said = l.Lang() // not compared, because texts have their own tests
 		}
 		if !slices.Equal(want.Links, got.Links) || want.Title != got.Title || want.Canonical != got.Canonical || want.OpenGraph != got.OpenGraph ||
 			want.Directives != got.Directives || want.Cut != got.Cut {
@@ -226,7 +226,7 @@ func compareWithOracle(t *testing.T, body []byte, u frontier.URL) {
 	}
 }
 
-// Documents that are made of parts that tokenizers read differently.
+// The documents are made of parts that tokenizers often read differently.
 func TestTagsAreReadAsByTheTokenizerOfXNet(t *testing.T) {
 	parts := []string{
 		"<a href=1>", "<a href='2'>", `<A HREF="3" rel=nofollow>`, "<a ", "<a\n", "<a/", "<a", "</a>", "</a ", "</", "<", "</>", "</3>", "<?", "<!", "<!>", "<3",
@@ -290,14 +290,14 @@ func TestScriptsEndAsTheStandardSays(t *testing.T) {
 	}
 }
 
-// scriptEnd returns the end of the text of a script. It goes through the states of HTML,
+// scriptEnd returns the offset of the end of a script's text. It implements the states of HTML,
 // sections 13.2.5.4 and 13.2.5.15 to 13.2.5.31.
 func scriptEnd(text string) int {
 	state, back, name, start := "data", "", "", 0
 	for i := 0; i < len(text); {
 		c := text[i]
 		ends := strings.IndexByte(" \n\r\t\f/>", c) >= 0
-		next := "" // if empty, the state does not change
+		next := "" // next state; empty if the state does not change
 		again := func(s string) { next = s; i-- }
 		switch state {
 		case "data":

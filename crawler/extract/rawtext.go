@@ -2,8 +2,8 @@ package extract
 
 import "bytes"
 
-// readRawText moves to the end tag of the element z.rawText, whose content is only text, or to
-// the end of the input. It returns the text that it has passed.
+// readRawText reads the text content of the element z.rawText, up to its end tag or the end of the
+// input. It returns that text.
 func (z *tokenizer) readRawText() []byte {
 	start := z.pos
 	element := z.rawText
@@ -63,10 +63,12 @@ func (z *tokenizer) skipScript() {
 	}
 }
 
-// skipEscapedScript is skipScript after "<!--". It returns true at the end tag of the script.
-// It returns false after "-->", or at the end of the input.
+// skipEscapedScript is like skipScript, but for the part of a script after "<!--". It returns true
+// at the end tag of the script. It returns false after "-->", or at the end of the input.
 func (z *tokenizer) skipEscapedScript(element string) bool {
-	dashes, inner := 2, false // the number of dashes before pos, and whether pos is in a script inside the script
+	// dashes is the number of dashes before pos; inner reports whether pos is in a script inside
+	// the script
+	dashes, inner := 2, false
 	for z.pos < len(z.buf) {
 		c := z.buf[z.pos]
 		switch {

@@ -10,15 +10,14 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Read parses a document of any kind with links: HTML, SVG, style sheets, feeds, and sitemaps.
-// body is in UTF-8, as Decode returns it. The links of a sitemap index have the hop
-// frontier.HopManifest, those of a sitemap the hop frontier.HopLink. The media type determines
-// the kind of the document. For XML the root element determines it, too. A feed that is sent as
-// HTML is read as a feed (MIME Sniffing, section 7.3). Read returns false if the document is of
-// none of these kinds.
+// Read parses a document of any kind with links: HTML, SVG, style sheets, feeds, and sitemaps. body
+// is in UTF-8, as returned by Decode. The links of a sitemap index have the hop
+// frontier.HopManifest, those of a sitemap the hop frontier.HopLink. The media type determines the
+// kind of the document, for XML together with the root element. A feed that is sent as HTML is read
+// as a feed (MIME Sniffing, section 7.3). Read returns false if the document is of another kind.
 //
-// With opts.Sitemap a sitemap may have any media type, including plain text and gzip, and as
-// many locations as sitemaps.org permits.
+// With opts.Sitemap a sitemap may have any media type, including plain text and gzip, and as many
+// entries as sitemaps.org permits.
 func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document, bool) {
 	if opts.Sitemap {
 		if d, ok := readSitemap(body, u, opts); ok {
@@ -53,7 +52,7 @@ func Read(body []byte, u frontier.URL, mediaType string, opts Options) (Document
 }
 
 // Reads reports whether documents of a media type may have links that Read finds with opts. It
-// looks only at the media type.
+// looks only at the media type, not at the document.
 func Reads(mediaType string, opts Options) bool {
 	switch {
 	case opts.Sitemap, IsHTML(mediaType):
@@ -68,14 +67,15 @@ func isFeed(root string) bool { return root == "rss" || root == "feed" || root =
 
 func isSitemap(root string) bool { return root == "urlset" || root == "sitemapindex" }
 
-// maxRootName is how many bytes of the name of the root element are read, including its prefix.
+// maxRootName is the maximum number of bytes of the root element's name that are read, including
+// its prefix.
 const maxRootName = 64
 
-// rootNames are the root names that determine the kind of a document.
+// rootNames are the names of root elements that determine the kind of a document.
 var rootNames = []string{"html", "rss", "feed", "rdf", "svg", "urlset", "sitemapindex"}
 
-// rootName returns the name in rootNames that the first element of a document has, with any
-// prefix. It returns "" if the first element has another name, or if text comes before it.
+// rootName returns the name of the root element of a document, without its prefix, if it is one of
+// rootNames. It returns "" if the root element has another name, or if text precedes it.
 func rootName(body []byte) string {
 	for {
 		body = bytes.TrimLeft(body, blanks)
@@ -109,10 +109,10 @@ func rootName(body []byte) string {
 	}
 }
 
-// readSitemap returns the document of a sitemap, or false if body is not a sitemap.
+// readSitemap reads a sitemap. It returns false if body is not a sitemap.
 func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	c := newCollector(u, nil)
-	c.most, c.mostBytes = maxSitemapURLs, maxSitemapLinkBytes
+	c.maxLinks, c.maxBytes = maxSitemapURLs, maxSitemapLinkBytes
 	var failed error
 	s := sitemap{u: u, yield: func(e SitemapEntry, err error) bool {
 		if err != nil {
@@ -139,8 +139,7 @@ func readSitemap(body []byte, u frontier.URL, opts Options) (Document, bool) {
 	return d, true
 }
 
-// entry adds the links of one entry of a sitemap. It returns false if no more links are
-// accepted.
+// entry adds the links of one entry of a sitemap. It returns false if a limit is reached.
 func (c *collector) entry(e SitemapEntry, opts Options) bool {
 	hop := frontier.HopLink
 	if e.Index {

@@ -98,7 +98,7 @@ func TestEncodingsOfOtherDocuments(t *testing.T) {
 		{`@charset "windows-1251";`, "text/css; charset=koi8-r", "koi8-r"},
 		{"\ufeff" + `@charset "windows-1251";`, "text/css", "utf-8"},
 		{`@charset "utf-16le";`, "text/css", "utf-8"},
-		{"\xcf\xf0\xe8\xe2\xe5\xf2", "text/css", "utf-8"}, // the encoding is not guessed
+		{"\xcf\xf0\xe8\xe2\xe5\xf2", "text/css", "utf-8"}, // the encoding is not guessed for a style sheet
 		{`@charset 'windows-1251';`, "text/css", "utf-8"},
 		{`@charset  "windows-1251";`, "text/css", "utf-8"},
 		{`@CHARSET "windows-1251";`, "text/css", "utf-8"},

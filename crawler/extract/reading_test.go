@@ -11,15 +11,16 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// An oracleElement is an element that a parser has read. The tests know links by this file,
-// which is separate from the code of HTML.
+// An oracleElement is an element that a parser has read. This file is a second implementation of
+// the rules for links, independent of the code of HTML.
 type oracleElement struct {
 	space string // "", "svg" or "math"
 	tag   string
 	attrs map[string]string
 }
 
-// The attributes of HTML elements that contain a link, an embed or a list of images.
+// Attributes of HTML elements that contain a link (L), an embedded resource (E) or a list of
+// images.
 var oracleSources = map[string]string{
 	"a": "href:L", "area": "href:L", "blockquote": "cite:L", "q": "cite:L", "ins": "cite:L", "del": "cite:L",
 	"frame": "src:L longdesc:L", "iframe": "src:L data-src:L data-lazy-src:L longdesc:L",
@@ -104,7 +105,7 @@ func (e *oracleElement) refs() (refs []oracleRef) {
 
 var lateValue = regexp.MustCompile(`(?i)^[ \t\n\f\r]*url\(`)
 
-// known returns the name, or "*" if the page has invented the name.
+// known returns the name of the element, or "*" if HTML has no such element.
 func (e *oracleElement) known() string {
 	if atom.Lookup([]byte(strings.ToLower(e.tag))) == 0 {
 		return "*"
@@ -112,7 +113,7 @@ func (e *oracleElement) known() string {
 	return strings.ToLower(e.tag)
 }
 
-// svg adds the references of SVG elements.
+// svg adds the references of an SVG element.
 func (e *oracleElement) svg(add func(from, kind, rel string)) {
 	kind := map[string]string{"a": "L", "image": "E", "feImage": "E", "use": "E", "script": "E"}[e.tag]
 	if e.space != "svg" || kind == "" {
@@ -129,7 +130,7 @@ func (e *oracleElement) svg(add func(from, kind, rel string)) {
 	}
 }
 
-// others adds the references of elements with conditions.
+// others adds references of elements that have further conditions.
 func (e *oracleElement) others(add func(from, kind, rel string), name func(identity), note func(oracleRef)) {
 	lower := func(key string) string { return strings.ToLower(e.attrs[key]) }
 	holds := "E"
@@ -185,7 +186,7 @@ func (e *oracleElement) others(add func(from, kind, rel string), name func(ident
 
 var oracleNames = regexp.MustCompile(`(?i)^[ \t\n\f\r]*canonical[ \t\n\f\r]*$`)
 
-// isVersion reports whether a link describes a version of its target.
+// isVersion reports whether a link is to another version of the page.
 func (e *oracleElement) isVersion() bool {
 	for _, key := range []string{"hreflang", "lang", "media", "type"} {
 		if _, has := e.attrs[key]; has {
@@ -204,7 +205,7 @@ func (e *oracleElement) holdsText() bool {
 		oracleIsData.MatchString(strings.ToLower(e.attrs["type"]))
 }
 
-// textRefs returns the references in the text of an element. It reports whether the text can be
+// textRefs returns the references in the text of an element. ok is false if the text cannot be
 // parsed.
 func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
 	if e.tag == "style" {
@@ -222,13 +223,13 @@ func (e *oracleElement) textRefs(text string) (refs []oracleRef, ok bool) {
 	return slices.DeleteFunc(refs, func(r oracleRef) bool { return !oracleAnchored.MatchString(r.raw) }), true
 }
 
-// An oracleObject is a JSON object.
+// An oracleObject is a JSON object that is being read.
 type oracleObject struct {
 	urls  []int
 	image bool
 }
 
-// oracleData reads the next value, which is the value of a key.
+// oracleData reads the next value of d, which is the value of key in the object of.
 func oracleData(d *json.Decoder, key string, of *oracleObject, context bool, refs *[]oracleRef) {
 	token, err := d.Token()
 	if err != nil {

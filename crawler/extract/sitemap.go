@@ -15,21 +15,20 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): the number of its
-// locations, its bytes after decompression, and the characters of a location. A location must
-// have fewer characters than its limit.
+// Limits of one sitemap (sitemaps.org, "Sitemap file location and size"): the number of its URLs,
+// its bytes after decompression, and the characters of a URL. A URL must have fewer characters than
+// its limit.
 const (
 	maxSitemapURLs      = 50_000
 	maxSitemapBytes     = 50 << 20
 	maxSitemapURLLength = 2_048
 )
 
-// maxSitemapLinkBytes is the largest number of bytes that the locations of one sitemap may have
-// in a Document.
+// maxSitemapLinkBytes is the maximum total number of bytes of the URLs of one sitemap in a
+// Document.
 const maxSitemapLinkBytes = 8 << 20
 
-// maxExtras is the largest number of alternates of one entry of a sitemap, and also of its
-// embeds.
+// maxExtras is the maximum number of alternates of one entry of a sitemap, and of its embeds.
 const maxExtras = 1_000
 
 // Errors that a *sitemapError wraps.
@@ -40,11 +39,13 @@ var (
 	errSitemapURLLength = fmt.Errorf("locations of %d or more characters were left out: shorten them", maxSitemapURLLength)
 )
 
-// A sitemapError says why a sitemap was not read completely.
+// A sitemapError is the reason why a sitemap was not read completely.
 type sitemapError struct {
-	URL     frontier.URL // of the sitemap
+	URL     frontier.URL // URL of the sitemap
 	Entries int          // number of entries before the error
-	Err     error        // what is wrong with the sitemap, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the sitemap is cut
+	// A mistake in the sitemap, an error of the reader or of gzip, or io.ErrUnexpectedEOF if the
+	// end of the sitemap is missing.
+	Err error
 }
 
 func (e *sitemapError) Error() string {
@@ -53,31 +54,32 @@ func (e *sitemapError) Error() string {
 
 func (e *sitemapError) Unwrap() error { return e.Err }
 
-// A SitemapEntry is the entry of a sitemap for one location. It has at most the first 1,000
-// alternates and at most the first 1,000 embeds.
+// A SitemapEntry is an entry of a sitemap, for one URL. It has at most the first 1,000 alternates
+// and the first 1,000 embeds.
 type SitemapEntry struct {
-	URL        frontier.URL
-	Index      bool      // the location is another sitemap
-	LastMod    time.Time // zero if missing or malformed
-	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never, or empty
-	Priority   float64   // from 0 to 1; 0.5 if missing or malformed
-	Alternates []Link    // xhtml:link: the page in other languages (Link.Lang), or for other devices
-	Embeds     []Link    // images of the page, and the files, players and thumbnails of its videos
+	URL     frontier.URL
+	Index   bool      // the URL is that of another sitemap
+	LastMod time.Time // zero if it is missing or malformed
+	// "always", "hourly", "daily", "weekly", "monthly", "yearly", "never", or "" if missing
+	ChangeFreq string
+	Priority   float64 // from 0 to 1; 0.5 if it is missing or malformed
+	// Links of xhtml:link to the page in other languages (Link.Lang) or for other devices.
+	Alternates []Link
+	Embeds     []Link // images of the page, and files, players and thumbnails of its videos
 
 	where string
 }
 
-// Sitemap parses the sitemap in r, which was fetched from u. A sitemap is XML, or text with one
-// URL on each line, or RSS or Atom, whose items are the locations (sitemaps.org, "Other Sitemap
-// formats"). It may be compressed with gzip, which its first bytes show. A byte order mark or
-// an XML declaration determines its encoding. Without them the encoding is UTF-8.
+// Sitemap parses the sitemap in r, which was fetched from u. A sitemap is XML, text with one URL on
+// each line, or RSS or Atom with items for the URLs (sitemaps.org, "Other Sitemap formats"). It may
+// be compressed with gzip, which is recognized by its first bytes. A byte order mark or an XML
+// declaration determines its encoding. Without them the encoding is UTF-8.
 //
-// Entries are yielded in their order while r is read. If there is an error, it is
-// the last value that is yielded. The entries before the error are
-// valid. A malformed date or priority is not an error. A location that cannot be crawled is not
-// an error either, and is left out. Locations may be anywhere: the caller must check whether
-// the sitemap may list them. By the protocol a sitemap may only list URLs below its own
-// directory, unless a robots.txt names the sitemap.
+// Entries are yielded in their order while r is read. An error is yielded last; the entries before
+// it are valid. A malformed date or priority is not an error. A URL that cannot be crawled is left
+// out, and is not an error either. URLs may be on any site. The caller must check whether the
+// sitemap may list them: by the protocol a sitemap may list only URLs below its own directory,
+// unless a robots.txt names the sitemap.
 func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
 	return func(yield func(SitemapEntry, error) bool) {
 		s := sitemap{u: u, yield: yield}
@@ -90,22 +92,23 @@ func Sitemap(r io.Reader, u frontier.URL) iter.Seq2[SitemapEntry, error] {
 	}
 }
 
-// A sitemap is the state of a sitemap that is being read.
+// A sitemap is the state of the parser for one sitemap.
 type sitemap struct {
 	u       frontier.URL
 	x       *xmlScanner
 	yield   func(SitemapEntry, error) bool
 	count   int
 	stopped bool
-	long    bool // a location was too long
+	tooLong bool // a URL was too long
 
 	entry SitemapEntry
 	begun bool
 	index bool   // the document is a sitemap index
-	feed  bool   // the document is RSS or Atom, with relative locations
+	feed  bool   // the document is RSS or Atom, in which URLs may be relative
 	root  string // name of the root element
-	in    string // the current extension: "image", "video", "news"
-	of    string // the element whose text is collected
+	// The element of an extension that is open: "image", "video", "news" or "".
+	extension string
+	textOf    string // name of the element whose text is being collected; "" if there is none
 }
 
 // read parses a sitemap in UTF-8.
@@ -119,7 +122,7 @@ func (s *sitemap) read(in *bufio.Reader) {
 	default:
 		err = s.lines(in)
 	}
-	if err == nil && s.long {
+	if err == nil && s.tooLong {
 		err = errSitemapURLLength
 	}
 	if errors.Is(err, io.EOF) {
@@ -130,8 +133,8 @@ func (s *sitemap) read(in *bufio.Reader) {
 	}
 }
 
-// firstByte moves to the first byte that is not white space and returns it. It returns 0 if
-// there is no such byte.
+// firstByte skips white space and returns the byte after it without reading it. It returns 0 at the
+// end of the input.
 func firstByte(in *bufio.Reader) byte {
 	for {
 		head, err := in.Peek(1)
@@ -158,7 +161,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 	for !s.stopped {
 		line, err := in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			s.long = true
+			s.tooLong = true
 			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = in.ReadSlice('\n')
 			}
@@ -175,7 +178,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 			}
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) && (s.count > 0 || s.long) {
+			if errors.Is(err, io.EOF) && (s.count > 0 || s.tooLong) {
 				err = nil
 			}
 			return err
@@ -184,7 +187,7 @@ func (s *sitemap) lines(in *bufio.Reader) error {
 	return nil
 }
 
-// xml reads a document in XML. Its root element determines its kind.
+// xml reads a sitemap in XML, RSS or Atom. The root element determines which one it is.
 func (s *sitemap) xml(in *bufio.Reader) error {
 	s.x = newXMLScanner(in, s.u)
 	if s.x.next() != xmlStart {
@@ -221,7 +224,7 @@ func (s *sitemap) xml(in *bufio.Reader) error {
 	return nil
 }
 
-// tag handles a tag of a sitemap in XML.
+// tag processes a tag of a sitemap in XML.
 func (s *sitemap) tag(token xmlToken) {
 	name := s.x.name
 	switch name {
@@ -232,8 +235,8 @@ func (s *sitemap) tag(token xmlToken) {
 		}
 		return
 	case "image", "video", "news":
-		if s.in = name; token == xmlEnd {
-			s.in = ""
+		if s.extension = name; token == xmlEnd {
+			s.extension = ""
 		}
 		return
 	}
@@ -256,7 +259,7 @@ func (s *sitemap) tag(token xmlToken) {
 	}
 }
 
-// feedTag handles a tag of RSS or Atom.
+// feedTag processes a tag of a sitemap in RSS or Atom.
 func (s *sitemap) feedTag(token xmlToken) {
 	name := s.x.name
 	switch name {
@@ -289,31 +292,31 @@ func (s *sitemap) feedTag(token xmlToken) {
 }
 
 func (s *sitemap) collect(name string) {
-	s.of = name
+	s.textOf = name
 	s.x.collect()
 }
 
-// handleText handles the text of the element s.of, which has ended.
+// handleText processes the text of the element s.textOf, which has ended.
 func (s *sitemap) handleText() {
-	if s.of == "" {
+	if s.textOf == "" {
 		return
 	}
-	of := s.of
-	s.of = ""
+	of := s.textOf
+	s.textOf = ""
 	text, whole := s.x.collected()
 	if !whole {
-		s.long = s.long || of == "loc" || of == "link"
+		s.tooLong = s.tooLong || of == "loc" || of == "link"
 		return
 	}
 	if s.x.eof {
-		return // the text may be cut
+		return // the end of the text may be missing
 	}
 	e := &s.entry
 	switch of {
 	case "loc":
-		if s.in == "image" {
+		if s.extension == "image" {
 			s.more(&e.Embeds, text, Link{Hop: frontier.HopEmbed, Where: "image:loc"})
-		} else if s.in == "" {
+		} else if s.extension == "" {
 			s.locate(text, "loc")
 		}
 	case "content_loc", "player_loc", "thumbnail_loc":
@@ -338,8 +341,7 @@ func (s *sitemap) handleText() {
 	}
 }
 
-// locate sets the location of the current entry to raw, unless the entry already has a
-// location.
+// locate sets the URL of the current entry to raw, unless the entry already has a URL.
 func (s *sitemap) locate(raw, where string) {
 	if !s.entry.URL.IsZero() || raw == "" || !s.short(raw) {
 		return
@@ -349,9 +351,9 @@ func (s *sitemap) locate(raw, where string) {
 	}
 }
 
-// resolve parses a location. In a feed it may be relative. In other sitemaps, contrary to the
-// protocol, it may be relative if it begins with a slash. Other relative values are not
-// accepted, because they are as often just a word.
+// resolve parses a URL. In a feed it may be relative. In other sitemaps it may begin with a slash,
+// which the protocol does not allow. Other relative values are refused, because they are often just
+// words.
 func (s *sitemap) resolve(raw string) (frontier.URL, error) {
 	if s.feed || strings.HasPrefix(raw, "/") {
 		return s.x.base().Resolve(raw)
@@ -363,11 +365,12 @@ func (s *sitemap) short(raw string) bool {
 	if utf8.RuneCountInString(raw) < maxSitemapURLLength {
 		return true
 	}
-	s.long = true
+	s.tooLong = true
 	return false
 }
 
-// more adds an alternate or an embed to an entry.
+// more resolves raw, and appends the link l with this URL to *to, the alternates or the embeds of
+// the current entry.
 func (s *sitemap) more(to *[]Link, raw string, l Link) {
 	if !s.begun || raw == "" || len(*to) == maxExtras || !s.short(raw) {
 		return
@@ -383,10 +386,10 @@ func (s *sitemap) begin(index bool) {
 	s.entry = SitemapEntry{Index: index, Priority: 0.5}
 }
 
-// finish yields the entry that was read, if the entry has a location.
+// finish yields the current entry, if it has a URL.
 func (s *sitemap) finish() {
 	begun := s.begun
-	s.begun, s.in = false, ""
+	s.begun, s.extension = false, ""
 	if !begun || s.entry.URL.IsZero() || s.stopped {
 		return
 	}
@@ -398,7 +401,7 @@ func (s *sitemap) finish() {
 	s.stopped = !s.yield(s.entry, nil)
 }
 
-// parseDate parses a date in the forms of the W3C note "Date and Time Formats", in those of RSS
+// parseDate parses a date in the forms of the W3C note "Date and Time Formats", in the forms of RSS
 // (RFC 822, section 5), and in common variants. It returns the zero time for other texts.
 func parseDate(raw string) time.Time {
 	text := strings.ToUpper(raw)

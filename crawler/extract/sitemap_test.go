@@ -16,7 +16,7 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// sitemapOf returns the entries of a sitemap, one string for each.
+// sitemapOf returns the entries of a sitemap as texts, and its error.
 func sitemapOf(r io.Reader, u frontier.URL) (entries []string, last error) {
 	for e, err := range Sitemap(r, u) {
 		if err != nil {
@@ -126,7 +126,7 @@ func TestSitemap(t *testing.T) {
 	}
 }
 
-// wide returns a text in UTF-16.
+// wide returns s in UTF-16.
 func wide(s string) string {
 	var b []byte
 	for _, c := range utf16.Encode([]rune(s)) {
@@ -194,7 +194,7 @@ func TestASitemapCostsAtMostItsBound(t *testing.T) {
 	if got, err := sitemapOf(bytes.NewReader(bomb), u); len(got) > 0 || !errors.Is(err, errSitemapBytes) {
 		t.Errorf("a bomb: %q, %v", got, err)
 	}
-	// A layer of any length may decode to nothing in the next layer.
+	// A layer of any length may decompress to nothing in the next layer.
 	var member bytes.Buffer
 	z := gzip.NewWriter(&member)
 	z.Extra = make([]byte, 1<<16-1)
@@ -205,7 +205,7 @@ func TestASitemapCostsAtMostItsBound(t *testing.T) {
 	if got, err := sitemapOf(bytes.NewReader(zipped(t, members)), u); len(got) > 0 || !errors.Is(err, errSitemapBytes) {
 		t.Errorf("%q, %v", got, err)
 	}
-	// A sitemap of exactly the limit.
+	// This sitemap has exactly the maximum size.
 	exact := "<urlset>" + strings.Repeat(" ", maxSitemapBytes-len("<urlset></urlset>")) + "</urlset>"
 	if _, err := sitemapOf(strings.NewReader(exact), u); err != nil {
 		t.Error(err)
@@ -265,7 +265,7 @@ func TestDatesOfSitemaps(t *testing.T) {
 		"1997-07-16T19:20+01:00": "1997-07-16T18:20:00Z", "1997-07-16T19:20:30+01:00": "1997-07-16T18:20:30Z",
 		"1997-07-16T19:20:30.45+01:00": "1997-07-16T18:20:30.45Z", "1994-11-05T13:15:30Z": "1994-11-05T13:15:30Z",
 		"1994-11-05T08:15:30-05:00": "1994-11-05T13:15:30Z",
-		// These are not forms of the note.
+		// These forms are not in the W3C note.
 		"1997-07-16 19:20:30": "1997-07-16T19:20:30Z", "1997-07-16t19:20:30z": "1997-07-16T19:20:30Z", "1997-07-16T19:20:30": "1997-07-16T19:20:30Z",
 		"1997-07-16T19:20:30+0100": "1997-07-16T18:20:30Z", "1997-07-16 19:20:30 +01:00": "1997-07-16T18:20:30Z", "1997-07-16T19:20:30+01": "1997-07-16T18:20:30Z",
 		"1997-07-16 19:20:30 UTC": "1997-07-16T19:20:30Z", "1997-7-6": "1997-07-06T00:00:00Z", "19970716": "1997-07-16T00:00:00Z", "1997-07-16T19:20": "1997-07-16T19:20:00Z",

@@ -1,12 +1,12 @@
 package extract
 
-// maxWithin is how deep documents may be nested in the srcdoc of an iframe. A nested document
-// is read once more for each document around it.
+// maxWithin is the maximum number of documents around a document in the srcdoc of an iframe. A
+// nested document is read once more for each document around it.
 const maxWithin = 3
 
-// inner adds the links of the document in the srcdoc of the iframe whose tag was read. The
-// references of that document are relative to the base of the document around it (HTML, section
-// 7.5.1). A document that has its own base is left out.
+// inner adds the links of the document in the srcdoc of the iframe whose tag was read. References
+// in that document are relative to the base of the document around it (HTML, section 7.5.1). A
+// document with a base element of its own is left out.
 func (s *scanner) inner() {
 	if !s.z.has(srcdocName) || s.within == maxWithin {
 		return

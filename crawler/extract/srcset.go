@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// imageCandidates returns the URLs of a srcset attribute (HTML, section 4.8.4.2.1). The
-// attribute is a list with commas. Descriptors may follow each URL. A URL may contain commas,
-// but cannot end with a comma.
+// imageCandidates returns the URLs of a srcset attribute (HTML, section 4.8.4.2.1). The attribute
+// is a list of URLs, separated by commas. Descriptors may follow each URL. A URL may contain
+// commas, but cannot end with a comma.
 func imageCandidates(list string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for {
@@ -33,8 +33,8 @@ func imageCandidates(list string) iter.Seq[string] {
 	}
 }
 
-// afterDescriptors returns the rest of the list after the comma that ends a candidate. A comma
-// in parentheses does not end it.
+// afterDescriptors returns the rest of the list after the comma that ends the descriptors of a URL.
+// A comma in parentheses does not end them.
 func afterDescriptors(list string) string {
 	inside := false
 	for i := range len(list) {

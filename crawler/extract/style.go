@@ -7,8 +7,8 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// styleSheet adds the references in the text of the style element whose tag was read, unless
-// its type is not CSS (HTML, section 4.2.6).
+// styleSheet adds the references in css, the text of the style element whose tag was read. It does
+// nothing if the type of the element is not CSS (HTML, section 4.2.6).
 func (s *scanner) styleSheet(css string) {
 	if kind := s.z.value(typeName); kind != "" && !strings.EqualFold(kind, "text/css") {
 		return
@@ -24,9 +24,9 @@ func (s *scanner) styleSheet(css string) {
 	}
 }
 
-// styleAttribute adds the references in the style attribute of the tag that was read. The
-// attribute has declarations and no rules (CSS Style Attributes, section 3), so all its URLs
-// are in parentheses.
+// styleAttribute adds the references in the style attribute of the tag that was read. The attribute
+// has declarations but no rules (CSS Style Attributes, section 3), so all its URLs are in
+// parentheses.
 func (s *scanner) styleAttribute() {
 	if !s.z.has(styleName) || !bytes.ContainsAny(s.z.raw(styleName), "(&") {
 		return
@@ -45,8 +45,8 @@ func (s *scanner) styleAttribute() {
 	}
 }
 
-// presentation adds the references in attributes of SVG that are properties of CSS and can
-// name another document (SVG 2, section 6.6).
+// presentation adds the references in attributes of SVG that are CSS properties and may contain the
+// URL of another document (SVG 2, section 6.6).
 func (s *scanner) presentation() {
 	if bytes.IndexByte(s.z.buf[s.z.attrs:s.z.pos], '(') < 0 {
 		return
@@ -60,7 +60,7 @@ func (s *scanner) presentation() {
 	}
 }
 
-// styleInstructions adds the style sheets in processing instructions before the first element
+// styleInstructions adds the style sheets in the processing instructions before the first element
 // (Associating Style Sheets with XML documents, section 4).
 func (s *scanner) styleInstructions() {
 	const instruction = "<?xml-stylesheet"
@@ -81,7 +81,7 @@ func (s *scanner) styleInstructions() {
 		}
 		rest = behind
 		if data, ok := bytes.CutPrefix(markup, []byte(instruction)); ok && len(data) > 0 && blank(data[0]) {
-			// The data has the form of attributes.
+			// The data of the instruction has the syntax of attributes.
 			z := tokenizer{buf: append(bytes.Clone(data), '>')}
 			z.pos = len(z.buf)
 			if raw := decodeValue(z.attribute("href")); raw != "" && raw[0] != '#' && !s.add("xml-stylesheet/href", frontier.HopEmbed, raw) {
@@ -91,8 +91,8 @@ func (s *scanner) styleInstructions() {
 	}
 }
 
-// foreignText returns the text after a tag of SVG, up to the first tag or comment. In SVG the
-// text is markup: references and CDATA sections are decoded.
+// foreignText returns the text after an SVG tag, up to the first tag or comment. In SVG this text
+// is markup: references and CDATA sections are decoded.
 func (z *tokenizer) foreignText() string {
 	const cdata = "<![CDATA["
 	var text strings.Builder

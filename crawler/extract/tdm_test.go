@@ -8,7 +8,7 @@ import (
 	"github.com/permesso-crawler/permesso/robots"
 )
 
-// Meta elements reserve text and data mining. The most restrictive element counts.
+// Meta elements can reserve text and data mining. The most restrictive element applies.
 func TestMetaElementsReserveMining(t *testing.T) {
 	u, err := frontier.ParseURL("http://a.example/")
 	if err != nil {

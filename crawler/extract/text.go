@@ -9,14 +9,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Limits in bytes: the text of a link, and the markup that is searched for that text.
+// Limits in bytes: the text of a link, and the markup in which that text is searched.
 const (
 	maxText       = 256
 	maxTextMarkup = 16 << 10
 )
 
-// keepText keeps the text of the a or area element whose tag was read: the visible text of the
-// link, and the alt of images. The text ends with the element, or at the next link.
+// keepText stores the text of the a or area element whose tag was read: its visible text, and the
+// alt attributes of its images. The text ends with the element, or at the next link.
 func (s *scanner) keepText() {
 	var t foldedText
 	if s.z.tag == areaTag {
@@ -27,22 +27,23 @@ func (s *scanner) keepText() {
 	s.said = append(s.said, t.cut()...)
 }
 
-// A foldedText is text in which white space is folded into one space, with none at its ends.
+// A foldedText is text in which each sequence of white space is one space, with no space at its
+// ends.
 type foldedText struct {
 	text  []byte
-	blank bool // a space comes before the next text
+	blank bool // the next text follows a space
 }
 
-// read adds the text after the tag that z has read. z is a copy of the scanner's tokenizer.
-// foreign says that the tag is in SVG, where no element has raw text.
+// read adds the text after the tag that z has read. z is a copy of the scanner's tokenizer. foreign
+// reports whether the tag is in SVG, where no element has raw text.
 func (t *foldedText) read(z tokenizer, foreign bool) {
 	z.buf = z.buf[:min(len(z.buf), z.pos+maxTextMarkup)]
-	z.buf = bytes.TrimRight(z.buf, "<") // a last "<" may begin a tag that is cut off
+	z.buf = bytes.TrimRight(z.buf, "<") // a "<" at the end may begin a tag whose rest is missing
 	svg := 0
 	if foreign {
 		svg = 1
 	}
-	hidden := false // in a style sheet or a script
+	hidden := false // inside a style sheet or a script
 	for len(t.text) <= maxText {
 		from := z.pos
 		at := z.nextMarkup()
@@ -73,8 +74,8 @@ func (t *foldedText) read(z tokenizer, foreign bool) {
 	}
 }
 
-// nextMarkup moves past the next "<" that begins markup and returns the offset of that "<".
-// Without one, it returns the length of the input. The input must not end with "<".
+// nextMarkup moves past the next "<" that begins markup, and returns the offset of that "<". If
+// there is none, it returns the length of the input. The input must not end with "<".
 func (z *tokenizer) nextMarkup() int {
 	for {
 		i := bytes.IndexByte(z.buf[z.pos:], '<')
@@ -89,7 +90,7 @@ func (z *tokenizer) nextMarkup() int {
 	}
 }
 
-// breaksLine reports whether a tag separates the words before and after it.
+// breaksLine reports whether a tag with that name separates the words before and after it.
 func breaksLine(name elementName) bool {
 	return name == atom.Br || name == atom.Table || traitsOf[name]&(closesP|tablePart) != 0
 }
@@ -114,7 +115,7 @@ func (t *foldedText) add(text string) {
 	}
 }
 
-// cut returns the text up to its limit, without a partial character.
+// cut returns at most maxText bytes of the text. It does not split a character.
 func (t *foldedText) cut() []byte {
 	if len(t.text) <= maxText {
 		return t.text

@@ -2,28 +2,30 @@ package extract
 
 import "bytes"
 
-// A tokenizer finds the tags of an HTML document. It implements the states of HTML, section
-// 13.2.5, that decide where a tag begins and ends, and skips everything between tags. A tag
-// that is incomplete at the end of the input is not a tag.
+// A tokenizer finds the tags of an HTML document. It implements the states of HTML, section 13.2.5,
+// that decide where a tag begins and ends, and skips everything between tags. A tag whose end is
+// missing at the end of the input is not a tag.
 type tokenizer struct {
 	buf []byte
-	pos int // offset of the first byte that was not read
+	pos int // offset of the next byte to read
 
-	// rawText is the name of the element whose raw text comes next. It is empty if there is
-	// none. The scanner clears it for elements of SVG and for empty elements of XML.
+	// rawText is the name of the element whose raw text follows, or empty. The scanner clears it
+	// for elements of SVG and for empty elements of XML.
 	rawText string
-	cdata   bool // CDATA sections are possible, as in SVG and MathML
-	embeds  bool // also keep the attributes of embedded resources, which any tag can have
+	// CDATA sections are possible here, because the position is in SVG or MathML
+	cdata  bool
+	embeds bool // also keep attributes for embedded resources, which any tag may have
 
-	// The tag that was read. Only the attributes that have a constant of type name are kept.
+	// The fields below describe the tag that was read. Only attributes with a constant of type name
+	// are kept.
 	tag    tag
 	name   value
-	attrs  int // offset of its attributes
+	attrs  int // offset of the tag's attributes
 	set    uint32
 	values [nameCount]value
 }
 
-// A value is the position of a name, or of the value of an attribute as written.
+// A value is the position in buf of a name, or of the value of an attribute as written.
 type value struct{ start, end int }
 
 type tokenKind uint8
@@ -36,7 +38,7 @@ const (
 
 type tag uint8
 
-// The tags that the tokenizer tells apart: those with links, and those with raw text.
+// The tags that the tokenizer distinguishes: tags with links, and tags with raw text.
 const (
 	otherTag tag = iota
 	aTag
@@ -56,14 +58,14 @@ const (
 	metaTag
 	objectTag
 	qTag
-	rawTag // textarea and similar elements
+	rawTag // other elements with raw text, such as textarea
 	scriptTag
 	styleTag
 	svgTag
 	templateTag
 	titleTag
 
-	// Tags that matter only if embeds is set.
+	// These tags are used only if embeds is set.
 	audioTag
 	feImageTag
 	inputTag
@@ -109,7 +111,7 @@ const (
 	altName
 	srcdocName
 
-	// Attributes from which scripts load resources later than the page itself.
+	// From these attributes scripts load resources later than the page itself.
 	dataSrcName
 	dataSrcsetName
 	dataOriginalName
@@ -121,7 +123,7 @@ const (
 	nameCount
 )
 
-// next moves past the next tag. It skips comments and declarations.
+// next reads the next tag. It skips comments and declarations.
 func (z *tokenizer) next() tokenKind {
 	if z.rawText != "" {
 		z.readRawText()
@@ -138,8 +140,7 @@ func (z *tokenizer) next() tokenKind {
 	}
 }
 
-// readMarkup reads the markup that begins with the "<" before pos. ok reports whether it is a
-// tag.
+// readMarkup reads the markup that begins with the "<" before pos. ok reports whether it is a tag.
 func (z *tokenizer) readMarkup() (kind tokenKind, ok bool) {
 	if z.pos == len(z.buf) {
 		return endOfInput, false
@@ -176,7 +177,7 @@ func (z *tokenizer) skipPast(c byte) {
 	}
 }
 
-// skipDeclaration moves past a comment, a document type, or a malformed declaration.
+// skipDeclaration skips a comment, a document type, a CDATA section, or a malformed declaration.
 func (z *tokenizer) skipDeclaration() {
 	const cdata = "[CDATA["
 	if z.cdata && bytes.HasPrefix(z.buf[z.pos:], []byte(cdata)) {
@@ -238,9 +239,9 @@ func (z *tokenizer) readStartTag() tokenKind {
 	return startTag
 }
 
-// readName reads the name of a tag. raw is the name of the element if it has raw text, and ""
-// otherwise. The elements noscript and noframes have no raw text, since this reader has neither
-// scripts nor frames.
+// readName reads the name of a tag. The result raw is that name if the element has raw text, and ""
+// otherwise. The content of noscript and noframes is not raw text here, because this reader runs no
+// scripts and shows no frames.
 func (z *tokenizer) readName() (t tag, raw string) {
 	start := z.pos
 	for z.pos < len(z.buf) && !endsName[z.buf[z.pos]] {
@@ -340,8 +341,7 @@ func (z *tokenizer) readName() (t tag, raw string) {
 	return otherTag, ""
 }
 
-// skipAttributes moves past the end of a tag. It returns false if the input ends before the end
-// of the tag.
+// skipAttributes moves past the end of a tag. It returns false if the input ends first.
 func (z *tokenizer) skipAttributes() bool {
 	for z.pos < len(z.buf) {
 		if z.buf[z.pos] == '>' {
@@ -354,8 +354,8 @@ func (z *tokenizer) skipAttributes() bool {
 	return false
 }
 
-// readAttributes is like skipAttributes, but keeps the attributes that have a constant of type
-// name. If an attribute is repeated, the first one counts.
+// readAttributes is like skipAttributes, but stores the attributes that have a constant of type
+// name. If an attribute is repeated, the first one is stored.
 func (z *tokenizer) readAttributes() bool {
 	z.set = 0
 	for z.pos < len(z.buf) {
@@ -453,8 +453,8 @@ func nameOf(key []byte) name {
 	return nameCount
 }
 
-// readAttribute reads an attribute. It also reads a slash between attributes, and returns it as
-// an attribute without a name.
+// readAttribute reads an attribute. A slash between attributes is returned as an attribute without
+// a name.
 func (z *tokenizer) readAttribute() (key []byte, v value, quoted bool) {
 	buf, i := z.buf, z.pos
 	start := i
@@ -507,10 +507,10 @@ func (z *tokenizer) skipBlanks() {
 	}
 }
 
-// has reports whether the tag that was read has an attribute.
+// has reports whether the tag that was read has the attribute n.
 func (z *tokenizer) has(n name) bool { return z.set&(1<<n) != 0 }
 
-// raw returns the value of an attribute as written, or nil if the tag does not have it.
+// raw returns the value of the attribute n as written, or nil if the tag does not have it.
 func (z *tokenizer) raw(n name) []byte {
 	if !z.has(n) {
 		return nil
@@ -519,18 +519,18 @@ func (z *tokenizer) raw(n name) []byte {
 	return z.buf[v.start:v.end]
 }
 
-// value returns the decoded value of an attribute, or "" if the tag does not have it.
+// value returns the decoded value of the attribute n, or "" if the tag does not have it.
 func (z *tokenizer) value(n name) string { return decodeValue(z.raw(n)) }
 
-// selfClosing reports whether the start tag that was read ends with a slash that is not part
-// of a value.
+// selfClosing reports whether the start tag that was read ends with a slash, other than a slash at
+// the end of a value.
 func (z *tokenizer) selfClosing() bool {
 	end := z.pos
 	if z.buf[end-2] != '/' {
 		return false
 	}
 	defer func() { z.pos = end }()
-	value := 0 // offset of the end of the last value if the value has no quotes
+	value := 0 // end offset of the last value if it has no quotes; otherwise 0
 	for z.pos = z.attrs; z.pos < end-1; z.skipBlanks() {
 		value = 0
 		if _, v, quoted := z.readAttribute(); !quoted {

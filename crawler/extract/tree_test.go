@@ -14,9 +14,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// treeLinks returns the links and the title of a document by the tree of x/net/html, which is
-// the tree of browsers. A tree may have an element twice, and not in the order of the document.
-// So links are identified by their numbers.
+// treeLinks returns the links and the title of a document, according to the tree of x/net/html,
+// which is like that of browsers. A tree may have an element twice, and in another order than the
+// document. So links are identified by numbers.
 func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title string) {
 	t.Helper()
 	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
@@ -60,7 +60,7 @@ func treeLinks(t testing.TB, body []byte, opts Options) (links []string, title s
 	return links, strings.Join(strings.Fields(title), " ")
 }
 
-// ourLinks returns the same as treeLinks, by HTML.
+// ourLinks returns the same as treeLinks, but according to HTML.
 func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title string) {
 	d := HTML(body, parse(t, "http://a.example/"), "text/html", opts)
 	for _, l := range d.Links {
@@ -69,7 +69,8 @@ func ourLinks(t testing.TB, body []byte, opts Options) (links []string, title st
 	return links, d.Title
 }
 
-// These parts decide which elements are SVG and which are HTML. Each link has a number.
+// foreignParts are parts of random documents that mix SVG, MathML and HTML. The %d in a link is
+// replaced by its number.
 var foreignParts = []string{
 	"<svg>", "<svg/>", "</svg>", "<SVG a=/>", "<math>", "<math/>", "</math>", "<foreignObject>", "<foreignobject/>", "</foreignobject>",
 	"<desc>", "</desc>", "<title>", "<title/>", "</title>", "<style>", "<style/>", "</style>", "<script>", "<script src=%d />", "</script>",
@@ -86,7 +87,8 @@ var foreignParts = []string{
 	"<![CDATA[", "]]>", "<!--", "-->", "text", "<select>", "</select>", "</body>", "</html>", "<meta>", "<link>", "<svg><title>", "<svg><foreignObject><div>",
 }
 
-// Tables end the elements that are open in them, including SVG.
+// tableParts are parts of random documents with tables, because a table closes the elements that
+// are open inside it, including SVG.
 var tableParts = []string{
 	"<table>", "<table>", "</table>", "<tr>", "<td>", "<th>", "<tbody>", "</tbody>", "</tr>", "</td>", "<caption>", "</caption>", "<col>", "<colgroup>", "</colgroup>", "<thead>",
 	"<svg>", "<svg>", "<svg><g>", "</svg>", "<math>", "<mi>", "</mi>", "<foreignObject>", "</foreignObject>", "<title>", "</title>", "<style>", "</style>",
@@ -94,7 +96,7 @@ var tableParts = []string{
 	"<table background=%d>", "<table><td background=%d>", "<table><tr background=%d>", "<blockquote cite=%d>", "</blockquote>", "<object data=%d>",
 }
 
-// generate makes a document of parts and numbers its links.
+// generate makes a document of parts and numbers its links. picks selects the parts.
 func generate(parts []string, picks []byte) []byte {
 	var b strings.Builder
 	b.WriteString("<!doctype html><body>")
@@ -109,8 +111,8 @@ func generate(parts []string, picks []byte) []byte {
 	return []byte(b.String())
 }
 
-// headInCaption matches a possible cell that ends a caption. x/net/html handles td in this way,
-// but not th.
+// headInCaption matches a document in which a th element may end a caption. x/net/html does not
+// handle th like td there.
 var headInCaption = regexp.MustCompile(`<caption>.*<th>`)
 
 func compareWithTree(t testing.TB, page []byte) int {
@@ -159,13 +161,13 @@ func FuzzTree(f *testing.F) {
 		if table {
 			parts = tableParts
 		}
-		// Longer documents need formatting elements that are opened again, which are not
-		// supported.
+		// Longer documents would need formatting elements that are opened again, which HTML does
+		// not support.
 		compareWithTree(t, generate(parts, picks[:min(len(picks), 8)]))
 	})
 }
 
-// Documents for which the tree of x/net/html differs from the standard, or fails.
+// For these documents the tree of x/net/html differs from the standard, or x/net/html fails.
 func TestForeignContent(t *testing.T) {
 	deep := strings.Repeat("<g>", 2*maxOpen)
 	for _, tc := range []struct{ html, want string }{

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// A capped is an io.Reader that reads from r and has a limit. It returns at most as many bytes
-// as left says at the beginning. If r has more bytes, it fails with err.
+// A capped is an io.Reader that reads from r, but at most left bytes. If r has more bytes, it
+// returns err.
 type capped struct {
 	r    io.Reader
 	left int64
@@ -19,7 +19,7 @@ func (c *capped) Read(p []byte) (int, error) {
 	if c.left < 0 {
 		return 0, c.err
 	}
-	// Reading one byte more than the limit shows whether the text is too long.
+	// Reads one byte more than allowed, to find out whether the text is too long.
 	n, err := c.r.Read(p[:min(int64(len(p)), c.left+1)])
 	if c.left -= int64(n); c.left < 0 {
 		return n - 1, c.err
@@ -29,10 +29,9 @@ func (c *capped) Read(p []byte) (int, error) {
 
 func isGzip(head []byte) bool { return bytes.HasPrefix(head, []byte("\x1f\x8b\x08")) }
 
-// unzip returns the content of a sitemap, decompressed if it is compressed with gzip. If a
-// server compresses a compressed file, there are two layers of gzip. The limit of
-// maxSitemapBytes applies to each layer, since a large layer may decompress to nothing in the
-// next layer.
+// unzip returns the content of a sitemap, decompressed if it is compressed with gzip. If a server
+// compresses a compressed file, there are two layers of gzip. maxSitemapBytes limits each layer,
+// because a large layer may decompress to nothing in the next layer.
 func unzip(r io.Reader) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(&capped{r, maxSitemapBytes, errSitemapBytes}, bufferSize)
 	for range 2 {
@@ -48,8 +47,8 @@ func unzip(r io.Reader) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// toUTF8 decodes a text in the encoding that its first bytes show. They show it by a byte order
-// mark, the zeros of UTF-16, or an XML declaration.
+// toUTF8 converts a text to UTF-8. Its encoding is recognized by a byte order mark, by the zero
+// bytes of UTF-16, or by an XML declaration. Without them it is UTF-8.
 func toUTF8(in *bufio.Reader) *bufio.Reader {
 	head, _ := in.Peek(1024)
 	e, name := declaredEncoding(xmlEncoding(bytes.TrimLeft(head, blanks)))

@@ -12,15 +12,16 @@ import (
 )
 
 // TextDigest returns the SHA-256 of the visible text of a page, as "sha256:" and hexadecimal
-// digits. Two pages with the same text have the same digest, even if their markup, addresses
-// and scripts differ. body is in UTF-8.
+// digits. Two pages with the same text have the same digest, even if their markup, URLs and scripts
+// differ. body is in UTF-8.
 //
-// For HTML the digest covers the text of the elements. Character references are decoded. Any
-// white space is folded into one space, and removed at the ends. The digest leaves out
-// script, style, title, template, noscript, noframes, iframe and noembed elements, comments and
-// attributes. Text that a style hides is included, because no style is computed. A line break
-// separates words, and so does an element that begins a line. For plain text the digest covers
-// the text with folded white space. For any other media type it covers the body itself.
+// For HTML the digest covers the text of the elements, with character references decoded. Each
+// sequence of white space becomes one space, and white space at the ends is removed. The digest
+// leaves out script, style, title, template, noscript, noframes, iframe and noembed elements,
+// comments and attributes. Text that a style hides is included, because no style is computed. A
+// line break separates words, and so does an element that begins a line. For plain text the digest
+// covers the text, with white space treated in the same way. For any other media type it covers the
+// body itself.
 func TextDigest(body []byte, mediaType string) string {
 	t := visibleText{sum: sha256.New()}
 	switch {
@@ -35,21 +36,21 @@ func TextDigest(body []byte, mediaType string) string {
 	return "sha256:" + hex.EncodeToString(t.sum.Sum(nil))
 }
 
-// A visibleText computes the digest of text with any white space folded into one space.
+// A visibleText computes the digest of text in which each sequence of white space is one space.
 type visibleText struct {
 	sum   hash.Hash
 	buf   []byte
 	any   bool // some text was written to sum
-	blank bool // a space comes before the next text
+	blank bool // the next text follows a space
 }
 
-// unseen reports whether the content of an element is markup that is not visible.
+// unseen reports whether the elements inside an element with that name are not visible.
 func unseen(name elementName) bool {
 	return name == atom.Template || name == atom.Noscript || name == atom.Noframes
 }
 
-// unseenText reports whether the raw text of an element is not visible. The raw text of
-// textarea, xmp and plaintext is visible.
+// unseenText reports whether the raw text of an element with that name is not visible. The raw text
+// of textarea, xmp and plaintext is visible.
 func unseenText(name elementName) bool {
 	switch name {
 	case atom.Script, atom.Style, atom.Title, atom.Iframe, atom.Noembed:
@@ -58,11 +59,11 @@ func unseenText(name elementName) bool {
 	return false
 }
 
-// read adds the visible text of a document.
+// read adds the visible text of an HTML document.
 func (t *visibleText) read(body []byte) {
-	z := tokenizer{buf: bytes.TrimRight(body, "<")} // a last "<" may begin a tag that is cut off
+	z := tokenizer{buf: bytes.TrimRight(body, "<")} // a "<" at the end may begin a tag whose rest is missing
 	svg := 0
-	var hidden elementName // the open element that is not visible
+	var hidden elementName // the outermost open element that is not visible; 0 if there is none
 	depth := 0             // number of open elements with the name hidden
 	for z.pos < len(z.buf) {
 		from := z.pos
@@ -105,11 +106,11 @@ func (t *visibleText) read(body []byte) {
 	t.flush()
 }
 
-// selfClosed reports whether a start tag is the whole element. In HTML, where foreign is false,
-// a start tag is never the whole element.
+// selfClosed reports whether a start tag is a whole element. Only in SVG and MathML, where foreign
+// is true, a slash makes it one.
 func (z *tokenizer) selfClosed(foreign bool) bool { return foreign && z.selfClosing() }
 
-// add adds text to the digest, with its white space folded.
+// add adds text to the digest. Each sequence of white space becomes one space.
 func (t *visibleText) add(text string) {
 	for text != "" {
 		if n := blankAt(text, 0); n > 0 {
@@ -132,8 +133,8 @@ func (t *visibleText) add(text string) {
 	}
 }
 
-// blankAt returns the length in bytes of the white space character at i. It returns 0 if
-// another character is there, or if i is within a character.
+// blankAt returns the length in bytes of the white space character at offset i. It returns 0 if
+// another character is there, or if i is inside a character.
 func blankAt(text string, i int) int {
 	switch c := text[i]; {
 	case c == ' ' || '\t' <= c && c <= '\r':

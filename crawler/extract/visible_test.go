@@ -55,8 +55,7 @@ func TestATextDigestIsOfWhatReadersSee(t *testing.T) {
 	}
 }
 
-// The digest of plain text covers the text. That of any other type except HTML covers the
-// bytes.
+// For plain text the digest covers the text. For any other type except HTML it covers the bytes.
 func TestATextDigestGoesByTheMediaType(t *testing.T) {
 	body := "<p>a</p>  <p>b"
 	for media, text := range map[string]string{
@@ -68,7 +67,7 @@ func TestATextDigestGoesByTheMediaType(t *testing.T) {
 	}
 }
 
-// Any white space is folded into one space.
+// Each sequence of white space becomes one space.
 func FuzzBlanksOfAText(f *testing.F) {
 	for _, seed := range []string{"", " ", "a", "a b", "\ta \r\n\v\f b\u0085c\u00a0d\u2003e\u3000", "\x1c\x85\xa0é\xe2\x80 \xe2\x80\x83\xe3", "\xc2 \x85\xc2\x85", strings.Repeat("ä ö\u2028", 4<<10)} {
 		f.Add(seed)
@@ -88,7 +87,7 @@ func BenchmarkTextDigest(b *testing.B) {
 	}
 }
 
-// Any page has a digest, and white space around it changes nothing.
+// Any page has a digest, and white space around the page does not change it.
 func FuzzTextDigest(f *testing.F) {
 	for _, seed := range []string{"<p>a", "<svg><style>a</svg>", "<template><template></template>a", "<xmp><", "a<![CDATA[b]]>"} {
 		f.Add(seed)

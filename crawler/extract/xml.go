@@ -11,26 +11,26 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// An xmlScanner finds the tags of a document in XML, and the text of some of its elements, in
-// bounded memory. It is lenient, because these documents are often written by hand or by
-// joining strings. It refuses nothing, ignores the case of names, reads an ampersand that
-// begins no reference as an ampersand, and accepts unbalanced documents. It ignores
-// declarations of entities, and loads no external entity.
+// An xmlScanner finds the tags of an XML document, and the text of some of its elements, in bounded
+// memory. It is lenient, because these documents are often written by hand or by joining strings.
+// It refuses nothing, ignores the case of names, and accepts unbalanced documents. An ampersand
+// that begins no reference is an ordinary character. It ignores declarations of entities, and loads
+// no external entity.
 type xmlScanner struct {
 	r          *bufio.Reader
 	err        error // error of the reader, except io.EOF
 	eof        bool
-	run        []byte // text that was read and is not decoded yet
-	text       []byte // decoded text since the call of collect
+	run        []byte // text that was read but not decoded yet
+	text       []byte // decoded text since collect was called
 	collecting bool
-	long       bool // text was longer than the limit
+	tooLong    bool // the text was longer than maxXMLText
 	tag        []byte
 
-	// The tag that was read.
+	// The fields below describe the tag that was read.
 	prefix, name string // in lower case
 	attrs        []xmlAttr
-	ended        bool // the tag is <x/>, so its end is the next token
-	again        bool // next must return the last end tag once more
+	selfClosing  bool // the tag is <x/>, so next returns its end, too
+	repeatEnd    bool // next must return the last end tag once more
 
 	depth int // number of open elements
 	bases []xmlBase
@@ -38,16 +38,18 @@ type xmlScanner struct {
 
 type xmlAttr struct{ prefix, name, value string }
 
-// An xmlBase is the base for an element with xml:base, and for the elements in it.
+// An xmlBase is the base URL for an element with xml:base, and for the elements inside it.
 type xmlBase struct {
 	depth int
 	url   frontier.URL
 }
 
-// Limits of the bytes of one text and of one tag, and of the number of nested bases. The
+// Limits of the bytes of one text and of one tag, and of the number of nested base URLs. The
 // longest URL fits into a text or a tag, even if it is escaped.
 const (
-	maxXMLText  = 8 * 8000 // bytes; package frontier refuses URLs of more than 8,000 bytes
+	// Package frontier refuses URLs of more than 8,000 bytes, and an escape makes a byte up to 8
+	// bytes long.
+	maxXMLText  = 8 * 8000
 	maxXMLBases = 64
 )
 
@@ -59,20 +61,20 @@ const (
 	xmlEnd
 )
 
-// newXMLScanner returns a scanner of a document in UTF-8 whose references are relative to
-// base.
+// newXMLScanner returns a scanner for a document in UTF-8. References in the document are relative
+// to base.
 func newXMLScanner(r io.Reader, base frontier.URL) *xmlScanner {
 	return &xmlScanner{r: bufio.NewReaderSize(r, bufferSize), bases: []xmlBase{{url: base}}}
 }
 
-// next moves past the next tag.
+// next reads the next tag.
 func (x *xmlScanner) next() xmlToken {
-	if x.ended {
-		x.ended = false
+	if x.selfClosing {
+		x.selfClosing = false
 		return x.end()
 	}
-	if x.again {
-		x.again = false
+	if x.repeatEnd {
+		x.repeatEnd = false
 		return xmlEnd
 	}
 	for {
@@ -96,7 +98,7 @@ func (x *xmlScanner) next() xmlToken {
 		case len(head) > 1 && head[0] == '/' && startsXMLName(head[1]):
 			x.r.Discard(1)
 			if x.readTag() {
-				x.ended = false
+				x.selfClosing = false
 				return x.end()
 			}
 		case len(head) > 0 && startsXMLName(head[0]):
@@ -113,19 +115,19 @@ func (x *xmlScanner) next() xmlToken {
 
 func startsXMLName(c byte) bool { return letter(c) || c == '_' || c == ':' || c >= 0x80 }
 
-// collect starts to collect text, which collected returns.
+// collect begins to collect text. The method collected returns it.
 func (x *xmlScanner) collect() {
-	x.text, x.collecting, x.long = x.text[:0], true, false
+	x.text, x.collecting, x.tooLong = x.text[:0], true, false
 }
 
-// collected returns the text since the call of collect, without white space at its ends. It
-// returns false if the text was longer than the limit.
+// collected returns the text since collect was called, without white space at its ends. It returns
+// false if the text was longer than maxXMLText.
 func (x *xmlScanner) collected() (string, bool) {
 	x.collecting = false
-	return strings.Trim(string(x.text), blanks), !x.long
+	return strings.Trim(string(x.text), blanks), !x.tooLong
 }
 
-// readText moves past the next '<'.
+// readText reads text up to the next '<', and that '<'.
 func (x *xmlScanner) readText() {
 	for {
 		part, err := x.r.ReadSlice('<')
@@ -144,8 +146,8 @@ func (x *xmlScanner) readText() {
 	x.flush(true)
 }
 
-// flush adds x.run to x.text. If references is true, it decodes the character references in
-// x.run. A CDATA section has no references.
+// flush adds x.run to x.text. If references is true, it decodes the character references in x.run.
+// In a CDATA section there are none.
 func (x *xmlScanner) flush(references bool) {
 	if x.collecting && len(x.run) > 0 {
 		if references {
@@ -157,13 +159,14 @@ func (x *xmlScanner) flush(references bool) {
 	x.run = x.run[:0]
 }
 
-// keep appends part to x.run, unless no text is collected or the text is too long.
+// keep appends part to x.run. It does nothing if no text is being collected, or if the text would
+// be too long.
 func (x *xmlScanner) keep(part ...byte) {
 	if !x.collecting || len(part) == 0 {
 		return
 	}
 	if len(x.text)+len(x.run)+len(part) > maxXMLText {
-		x.long = true
+		x.tooLong = true
 		return
 	}
 	x.run = append(x.run, part...)
@@ -186,8 +189,8 @@ func (x *xmlScanner) readByte() (byte, bool) {
 	return c, true
 }
 
-// skipPast moves past the delimiter that its first argument names. If text is true, it keeps
-// the bytes before the delimiter as text.
+// skipPast moves past the next occurrence of end. If text is true, it keeps the bytes before end as
+// text.
 func (x *xmlScanner) skipPast(end string, text bool) {
 	var last uint32
 	var want uint32
@@ -210,8 +213,8 @@ func (x *xmlScanner) skipPast(end string, text bool) {
 	}
 }
 
-// skipDoctype moves past a declaration. It ignores the declarations in brackets that this
-// declaration may contain, because entities are never replaced.
+// skipDoctype skips a declaration. It also skips the declarations in brackets that it may contain,
+// because entities are never replaced.
 func (x *xmlScanner) skipDoctype() {
 	inside, closed := false, false
 	for {
@@ -227,11 +230,11 @@ func (x *xmlScanner) skipDoctype() {
 	}
 }
 
-// readTag reads a tag up to its closing bracket. It returns false if the tag is incomplete at
-// the end of the input.
+// readTag reads a tag up to its closing bracket. It returns false if the input ends first.
 func (x *xmlScanner) readTag() bool {
 	x.tag = x.tag[:0]
-	quote, last := byte(0), byte(0) // the quote that is open, and the last byte that is not white space
+	// quote is the open quote, or 0; last is the last byte that is not white space
+	quote, last := byte(0), byte(0)
 	for {
 		c, ok := x.readByte()
 		switch {
@@ -242,7 +245,7 @@ func (x *xmlScanner) readTag() bool {
 				quote = 0
 			}
 		case c == '>':
-			x.ended = last == '/'
+			x.selfClosing = last == '/'
 			x.readName()
 			return true
 		case last == '=' && (c == '"' || c == '\''):
@@ -268,8 +271,8 @@ func (x *xmlScanner) readName() {
 	x.attrs = x.attrs[:0]
 }
 
-// xmlName returns the prefix of a name, and the name without the prefix, both in lower case. A
-// colon at the beginning or the end of a name ends no prefix.
+// xmlName splits a name into its prefix and the rest, both in lower case. A colon at the beginning
+// or the end of a name separates no prefix.
 func xmlName(raw []byte) (prefix, local string) {
 	name := strings.ToLower(string(raw))
 	if i := strings.LastIndexByte(name, ':'); i > 0 && i < len(name)-1 {
@@ -316,7 +319,7 @@ func (x *xmlScanner) readAttrs() {
 	}
 }
 
-// attr returns the value of an attribute with any prefix, or "".
+// attr returns the value of the attribute with that name and any prefix, or "".
 func (x *xmlScanner) attr(name string) string {
 	for _, a := range x.attrs {
 		if a.name == name {
@@ -347,11 +350,11 @@ func (x *xmlScanner) end() xmlToken {
 	return xmlEnd
 }
 
-// base returns the base for references at this place (XML Base, section 4).
+// base returns the base URL for references at the current position (XML Base, section 4).
 func (x *xmlScanner) base() frontier.URL { return x.bases[len(x.bases)-1].url }
 
-// skip moves past the end of the element that was opened last. If the end tag of that element
-// is missing, skip stops before the end of the first outer element whose name is in holders.
+// skip moves past the end of the element that was opened last. If its end tag is missing, skip
+// stops before the end of the first outer element whose name is in holders.
 func (x *xmlScanner) skip(holders ...string) {
 	name, open, inside := x.name, 1, 0
 	for open > 0 {
@@ -367,7 +370,7 @@ func (x *xmlScanner) skip(holders ...string) {
 			open += step
 		case slices.Contains(holders, x.name):
 			if inside += step; inside < 0 {
-				x.again = true
+				x.repeatEnd = true
 				return
 			}
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/permesso-crawler/permesso/frontier"
 )
 
-// Handler returns an HTTP handler that answers with the figures of a crawl, in the text format
-// of Prometheus, version 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/).
-// The names of the figures begin with permesso_; the help text of each says what it counts. For
-// each request the handler calls status once, such as Crawler.Status. The handler is safe for
-// concurrent use if status is.
+// Handler returns an HTTP handler that answers with the figures of a crawl, in the text format of
+// Prometheus, version 0.0.4 (https://prometheus.io/docs/instrumenting/exposition_formats/). The
+// names of the figures begin with permesso_, and each has a help text. For each request the handler
+// calls status once; pass, for example, the method Status of a crawler.Crawler. The handler is safe
+// for concurrent use if status is.
 func Handler(status func() crawler.Status) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -77,8 +77,8 @@ func (m *exposition) one(kind, name, help string, value any) {
 	fmt.Fprintf(&m.b, "%s %v\n", name, value)
 }
 
-// many writes the metric called name, with one line for each entry of values. The key of the
-// entry becomes the value of the label called label. It writes nothing if values is empty.
+// many writes the metric called name. It writes one line for each entry of values, with the key as
+// the value of the label called label. If values is empty, it writes nothing.
 func (m *exposition) many(kind, name, help, label string, values map[string]int) {
 	if len(values) == 0 {
 		return
@@ -89,7 +89,7 @@ func (m *exposition) many(kind, name, help, label string, values map[string]int)
 	}
 }
 
-// escapes escapes the value of a label.
+// escapes escapes characters in the value of a label.
 var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 
 func inTexts[K comparable](of map[K]int) map[string]int {

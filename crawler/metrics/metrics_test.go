@@ -18,8 +18,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/metrics.txt anew")
 
-// Dashboards and alerts use these names, help texts and types. Each figure comes from a
-// field of its own: every number of the status is different.
+// Dashboards and alerts use these names, help texts and types, so they must not change. Every
+// number of the status is different, so each figure must come from its own field.
 func TestTheFiguresAreThoseThatWerePromised(t *testing.T) {
 	var s crawler.Status
 	fill(t, reflect.ValueOf(&s).Elem(), "")
@@ -38,7 +38,7 @@ func TestTheFiguresAreThoseThatWerePromised(t *testing.T) {
 	}
 }
 
-// fill gives each field below v a value that follows from its path, a map one entry.
+// fill gives each field below v a value that depends on its path, and each map one entry.
 func fill(t *testing.T, v reflect.Value, path string) {
 	t.Helper()
 	number := int64(crc32.ChecksumIEEE([]byte(path)) % 1_000_000)
@@ -76,9 +76,9 @@ func fill(t *testing.T, v reflect.Value, path string) {
 	}
 }
 
-// The figures have the form that Prometheus requires: a help and a type before each name,
-// names and labels in its form, counters that end in _total and nothing else that does,
-// base units, and nothing twice.
+// The figures have the form that Prometheus requires. Each name has a help text and a type before
+// it. Names and labels have valid characters. Only counters end in _total. Units are base units. No
+// line is repeated.
 func TestTheFiguresAreInTheirForm(t *testing.T) {
 	text := text(crawler.Status{
 		State: crawler.StateRunning, Run: crawler.StatusRun{
@@ -120,7 +120,7 @@ func TestTheFiguresAreInTheirForm(t *testing.T) {
 	}
 }
 
-// The dashboard for Grafana has each figure, and no other, and its panels do not overlap.
+// The dashboard for Grafana shows each figure and no others, and its panels do not overlap.
 func TestTheDashboardHasEachFigure(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "guide", "grafana.json"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 )
 
-// A policy from its text form, and the pause before the next visit of two pages.
+// Parse makes a policy from text. Next returns the pause before the next visit of a page.
 func ExampleParse() {
 	policy, err := revisit.Parse("adaptive:1h-30d")
 	if err != nil {
@@ -23,11 +23,11 @@ func ExampleParse() {
 	// 14h0m0s
 }
 
-// Rate fetches a page once in Mean if it changes once in Mean, and a page that changes too often
-// once in Most.
+// Rate fetches a page once in Mean if it changes once in Mean. A page that changes too often is
+// fetched once in Most.
 func ExampleRate() {
 	policy := revisit.Rate{Mean: 7 * day, Least: day, Most: 30 * day}
-	for _, changes := range []int{5, 20, 140} { // in 140 visits, one a day
+	for _, changes := range []int{5, 20, 140} { // changes in 140 visits, with one visit a day
 		h := revisit.History{Seen: 140, Changes: changes, Watched: 140 * day}
 		fmt.Printf("%.2f changes a day: again in %.1f days\n", h.Rate(day), policy.Next(revisit.Visit{History: h}).Hours()/24)
 	}
@@ -37,7 +37,7 @@ func ExampleRate() {
 	// 5.64 changes a day: again in 30.0 days
 }
 
-// A History is kept by whoever makes the visits. Package crawler keeps one for each page.
+// The program that visits a page keeps its History. Package crawler does this for each page.
 func ExampleHistory() {
 	var h revisit.History
 	h = h.And(2*day, true)
@@ -46,8 +46,8 @@ func ExampleHistory() {
 	// Output: 2 1 120h0m0s
 }
 
-// Hinted follows the header of the answer at first. A list that reports a change brings the next
-// visit forward.
+// At first Hinted follows the header of the answer. If a list reports a change, the next visit may
+// be earlier.
 func ExampleHinted() {
 	policy := revisit.Hinted{Else: revisit.Fixed{Every: 7 * day}, Least: time.Hour, Most: 30 * day}
 	sent := time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
@@ -60,7 +60,7 @@ func ExampleHinted() {
 	// 1h0m0s true
 }
 
-// A program's own policy: news each hour, everything else each week.
+// This policy of a program fetches news every hour, and all other pages every week.
 func ExamplePolicyFunc() {
 	policy := revisit.PolicyFunc(func(v revisit.Visit) time.Duration {
 		if v.Tag == "news" {

@@ -10,30 +10,32 @@ import (
 
 // Hints are the statements of a server about the changes of a page.
 type Hints struct {
-	// Fresh is how long an answer may be used after it was sent, by max-age or by Expires (RFC
-	// 9111, section 4.2.1). 0: not known.
+	// Fresh is the time for which an answer may be used after it was sent, by max-age or by Expires
+	// (RFC 9111, section 4.2.1); 0 if unknown.
 	Fresh time.Duration
-	// Age is how long the page has been unchanged, by its Last-Modified. 0: not known.
+	// Age is the time since the last change of the page, by its Last-Modified; 0 if unknown.
 	Age time.Duration
-	// Every is how often a feed changes, by its ttl or its update period. 0: not known.
+	// Every is the time between two changes of a feed, by its ttl or its update period; 0 if
+	// unknown.
 	Every time.Duration
 }
 
-// Hinted is a Policy that follows hints. A page is not fetched while its last answer is fresh.
-// A page with a short history is fetched as often as the hints say that it changes. For pages
-// without hints, and for pages with a longer history, Hinted follows the Policy Else. Hints are
-// often wrong, so the times that they suggest are limited to the range from Least to Most.
+// Hinted is a Policy that follows hints. A page is not fetched while its last answer is fresh. A
+// page with a short history is fetched as often as it changes by its hints. For pages without
+// hints, and for pages with a longer history, Hinted follows the Policy Else. Hints are often
+// wrong, so the times that they suggest are limited to the range from Least to Most.
 //
-// If a sitemap or a feed reports that a page has changed since its last visit, the page is
-// fetched at once, but not before Least has passed since that visit. Sitemaps and feeds
-// themselves are fetched often. See Believer.
+// If a sitemap or a feed reports that a page has changed since its last visit, the page is fetched
+// at once, but not before Least has passed since that visit. Sitemaps and feeds themselves are
+// fetched often. See Believer.
 type Hinted struct {
-	Else        Policy        // must not be nil
-	Least, Most time.Duration // 0: no least time, and Longest
+	Else Policy // must not be nil
+	// Limits of the time between two visits; 0 means no least time, and Longest.
+	Least, Most time.Duration
 }
 
-// enoughVisits is a number of visits, without the first. After so many visits, the history of a
-// page tells better than a hint how often the page changes.
+// enoughVisits is the number of visits after the first from which the history of a page predicts
+// its changes better than a hint.
 const enoughVisits = 3
 
 // Next implements Policy.
@@ -46,8 +48,8 @@ func (h Hinted) Next(v Visit) time.Duration {
 		case hints.Every > 0:
 			next = within(float64(hints.Every), h.Least, h.Most)
 		case hints.Age > 0:
-			// A page that has not changed for a long time is expected to stay unchanged. Caches
-			// use an answer for a tenth of that time (RFC 9111, section 4.2.2).
+			// A page that has not changed for a long time is expected to stay unchanged. Caches use
+			// an answer for a tenth of that time (RFC 9111, section 4.2.2).
 			next = max(next, within(float64(hints.Age)/10, h.Least, h.Most))
 		}
 	}
@@ -57,8 +59,8 @@ func (h Hinted) Next(v Visit) time.Duration {
 	return next
 }
 
-// ReadHints parses the header fields of an answer. at is the time at which the answer was sent.
-// It ignores malformed fields.
+// ReadHints parses the header fields of an answer that was sent at the given time. It ignores
+// malformed fields.
 func ReadHints(header http.Header, at time.Time) Hints {
 	var h Hints
 	h.Fresh = freshness(header, at)
@@ -68,8 +70,8 @@ func ReadHints(header http.Header, at time.Time) Hints {
 	return h
 }
 
-// freshness returns how long an answer may be used, or 0 if that is not known. An answer that
-// must not be stored, or must always be revalidated, says nothing about changes.
+// freshness returns the time for which an answer may be used after it was sent, or 0 if unknown. An
+// answer that must not be stored, or must always be revalidated, says nothing about changes.
 func freshness(header http.Header, at time.Time) time.Duration {
 	maxAge, given := time.Duration(0), false
 	for _, line := range header.Values("Cache-Control") {
@@ -79,7 +81,7 @@ func freshness(header http.Header, at time.Time) time.Duration {
 			case "no-cache", "no-store":
 				return 0
 			case "max-age":
-				if seconds, ok := deltaSeconds(strings.Trim(value, `" `)); ok && !given { // if there are two, the first counts (RFC 9111, section 4.2.1)
+				if seconds, ok := deltaSeconds(strings.Trim(value, `" `)); ok && !given { // of several, the first applies (RFC 9111, section 4.2.1)
 					maxAge, given = seconds, true
 				}
 			}
@@ -99,8 +101,8 @@ func freshness(header http.Header, at time.Time) time.Duration {
 	return max(expires.Sub(at), 0)
 }
 
-// deltaSeconds parses a number of seconds. A number that is too large becomes 2^31 (RFC 9111,
-// section 1.2.2).
+// deltaSeconds parses a number of seconds. If the number is too large, it returns 2^31 seconds (RFC
+// 9111, section 1.2.2).
 func deltaSeconds(text string) (d time.Duration, ok bool) {
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if errors.Is(err, strconv.ErrRange) {

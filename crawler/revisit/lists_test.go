@@ -12,7 +12,7 @@ import (
 
 var read = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// ago returns times before the list was read; a negative one is after it.
+// ago returns the times that are the given durations before the list was read.
 func ago(all ...time.Duration) (said []time.Time) {
 	for _, d := range all {
 		said = append(said, read.Add(-d))
@@ -26,7 +26,7 @@ func TestWhatListsSayOfChanges(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		said []time.Time
-		want []time.Time // zero: not believed
+		want []time.Time // expected results; a zero time is a date that is not believed
 	}{
 		{"nothing", []time.Time{{}, {}}, []time.Time{{}, {}}},
 		{"different times", ago(hour, 5*hour, 50*hour), ago(hour, 5*hour, 50*hour)},
@@ -56,8 +56,8 @@ func TestWhatListsSayOfChanges(t *testing.T) {
 	}
 }
 
-// Dates in the future, and dates made for each request, are never believed. The other
-// dates of the list do not matter.
+// Dates in the future, and dates that are new in each answer, are never believed, whatever the
+// other dates of the list are.
 func TestWrongDatesOfMostPagesAreNotBelieved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := time.Duration(rapid.IntRange(0, 1e6).Draw(t, "lie")) * time.Second

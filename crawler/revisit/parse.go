@@ -16,8 +16,7 @@ import (
 //	hints:7d            like rate, and by the hints of servers
 //
 // A time is in weeks, days of 24 hours, hours and minutes, such as 2w, 7d, 36h or 1d12h. It is at
-// least a minute, and at most Longest. For any other text Parse returns an error that says what
-// is wrong.
+// least a minute, and at most Longest. For any other text Parse returns an error with the reason.
 func Parse(text string) (Policy, error) {
 	name, value, _ := strings.Cut(text, ":")
 	switch name {

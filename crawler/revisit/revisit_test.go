@@ -14,7 +14,7 @@ import (
 
 func TestARateIsEstimatedWithLittleBias(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	for _, rate := range []float64{0.1, 0.5, 1} { // changes per day, with a visit each day
+	for _, rate := range []float64{0.1, 0.5, 1} { // changes per day; there is one visit per day
 		for _, visits := range []int{10, 30} {
 			var estimated, counted float64
 			const pages = 20000
@@ -158,7 +158,7 @@ func TestPoliciesAreReadFromText(t *testing.T) {
 
 func ExamplePolicy() {
 	policy := revisit.Rate{Mean: 7 * 24 * time.Hour}
-	v := revisit.Visit{Pause: 7 * 24 * time.Hour} // the second, a week after the first
+	v := revisit.Visit{Pause: 7 * 24 * time.Hour} // the second visit, a week after the first
 	for range 4 {
 		v.History = v.And(v.Pause, v.Changed)
 		v.Pause = policy.Next(v).Round(time.Hour)

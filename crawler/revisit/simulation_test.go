@@ -18,15 +18,15 @@ var rewrite = flag.Bool("rewrite", false, "write the table and the plot of the d
 
 const day = 24 * time.Hour
 
-// A simulated web has pages that change as Poisson processes do. Their rates are spread as
-// widely as on the real web: most hardly ever change, a few all the time.
+// The size of the simulated web. Its pages change as Poisson processes, with rates that differ as
+// widely as on the real web: most pages hardly ever change, and a few change all the time.
 const (
 	simulatedPages = 300
 	simulatedDays  = 300
-	settledDays    = 100 // the policy is not measured before that, because it has to learn
+	settledDays    = 100 // results before this day do not count, because the policy has to learn
 )
 
-// rates are changes per day, 1 on average.
+// rates returns the rate of change of each page, in changes per day. The average is 1.
 func rates() []float64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := make([]float64, simulatedPages)
@@ -41,13 +41,13 @@ func rates() []float64 {
 	return all
 }
 
-// A measure is the result of a policy.
+// A measure is the result of simulating a policy.
 type measure struct {
-	requests float64 // for each page and day
+	requests float64 // requests per page and day
 	fresh    float64 // part of the time in which a copy was up to date
 }
 
-// simulate visits all pages by a policy. The policy may know how often each page changes.
+// simulate visits all pages by a policy, which may depend on the true rate of change of the page.
 func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m measure) {
 	for i, rate := range rates {
 		random := rand.New(rand.NewPCG(3, uint64(i)))
@@ -63,7 +63,7 @@ func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m meas
 				m.requests++
 			}
 			for change < next {
-				change = next + wait() // a Poisson process has no memory: start again from now
+				change = next + wait() // a Poisson process has no memory, so it starts again from now
 			}
 			v.Pause = next - now
 			v.History = v.And(v.Pause, v.Changed)
@@ -74,10 +74,11 @@ func simulate(rates []float64, policy func(rate float64) revisit.Policy) (m meas
 	return measure{m.requests / of * float64(day), m.fresh / of}
 }
 
-// spending returns a policy that makes that many requests for each page and day. The policy is
-// found by trial, because the number of its requests depends on the changes of the pages.
+// spending simulates a policy that makes the given number of requests per page and day. It tries
+// scales of the policy until that number is reached, because it depends on the changes of the
+// pages.
 func spending(requests float64, rates []float64, policy func(scale time.Duration, rate float64) revisit.Policy) measure {
-	low, high := 0.01, 3000.0 // days
+	low, high := 0.01, 3000.0 // in days
 	var m measure
 	for range 25 {
 		scale := math.Sqrt(low * high)
@@ -96,8 +97,8 @@ func spending(requests float64, rates []float64, policy func(scale time.Duration
 	return m
 }
 
-// A proportional policy visits a page as often as the page changes. It knows the rate of each
-// page.
+// A proportional policy visits a page as often as the page changes. It knows the rate of change of
+// each page.
 type proportional struct{ pause time.Duration }
 
 func (p proportional) Next(revisit.Visit) time.Duration { return p.pause }
@@ -135,8 +136,8 @@ func simulated(t *testing.T) (fresh [][]float64) {
 	return fresh
 }
 
-// rateNeeds is the number of requests for each page and day that Rate needs, for pages that
-// change once a day. With fewer requests, Rate learns too little to be better than Fixed.
+// rateNeeds is the number of requests per page and day that Rate needs if pages change once a day
+// on average. With fewer requests, Rate learns too little to be better than Fixed.
 const rateNeeds = 0.1
 
 func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
@@ -155,8 +156,8 @@ func TestTheBestPolicyIsNeitherUniformNorProportional(t *testing.T) {
 	golden(t, "../../docs/explain/revisit.md", "<!-- simulation -->\n", "<!-- end -->\n", table(fresh))
 }
 
-// golden compares the result with the text between two marks of a file, or with the whole file.
-// If rewrite is set, it writes the result to the file.
+// golden compares want with the text between two marks of a file, or with the whole file. With the
+// flag rewrite, it writes want to the file.
 func golden(t *testing.T, name, from, to, want string) {
 	t.Helper()
 	raw, err := os.ReadFile(name)
@@ -197,7 +198,7 @@ func table(fresh [][]float64) string {
 	return b.String()
 }
 
-// plot draws freshness over requests, on a logarithmic scale.
+// plot draws the freshness against the number of requests, on a logarithmic scale.
 func plot(fresh [][]float64) string {
 	const width, height, left, top, bottom = 640.0, 340.0, 60.0, 40.0, 50.0
 	x := func(budget float64) float64 {
