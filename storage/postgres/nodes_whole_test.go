@@ -298,7 +298,7 @@ func (r *faultyRun) run(t *testing.T) {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	faults, crashes, promotions, over := 0, 0, 0, 0
 	next := time.Now().Add(r.every)
-	deadline := time.Now().Add(5 * time.Minute)
+	deadline := time.Now().Add(5*time.Minute + 4*time.Duration(r.pages)*r.delay + time.Duration(r.faults+r.crashes+r.promotions)*(r.every+5*time.Second))
 	for {
 		running := 0
 		for i, p := range all {
@@ -516,7 +516,11 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults 
 			lost++
 			t.Errorf("%s was lost: it was requested %d times", u, times[strings.TrimPrefix(u, "http://")])
 		}
-		again += max(0, times[strings.TrimPrefix(u, "http://")]-1)
+		asked := times[strings.TrimPrefix(u, "http://")]
+		again += max(0, asked-1)
+		if written[u] > asked {
+			t.Errorf("%s is in the files %d times, and was requested %d times", u, written[u], asked)
+		}
 	}
 	twice := lines - len(written)
 	if t.Failed() {
@@ -543,6 +547,11 @@ func (r *faultyRun) longer() {
 	for name, to := range map[string]*int{"FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
 		if n, err := strconv.Atoi(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
 			*to = n
+		}
+	}
+	for name, to := range map[string]*time.Duration{"DELAY": &r.delay, "EVERY": &r.every} {
+		if d, err := time.ParseDuration(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
+			*to = d
 		}
 	}
 	if n, err := strconv.ParseUint(os.Getenv("PERMESSO_POSTGRES_SEED"), 10, 64); err == nil {
