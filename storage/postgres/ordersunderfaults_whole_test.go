@@ -95,19 +95,25 @@ type giver struct {
 	again  int // orders that were given again
 }
 
-// all returns the orders in their sequence: a site is added, and later slowed or excluded.
+// all returns the orders in their sequence: a site is added, and later slowed or excluded. One with
+// pages without end is always there, so that the crawl does not end before the last order.
 func (g *giver) all() (list []instruction) {
-	add := func(do, of string) {
+	if g.run.orders == 0 {
+		return nil
+	}
+	give := func(do, of string) {
 		list = append(list, instruction{do, of, fmt.Sprintf("order %d, %s %s", len(list), do, of)})
 	}
+	give("add", "x0.example")
 	for i := range g.run.orders {
-		x, s := fmt.Sprintf("x%d.example", i), fmt.Sprintf("s%d.example", i)
-		add("add", s)
-		add("add", x)
-		add("slow", s)
-		add("limit", "")
-		add("exclude", x)
+		s := fmt.Sprintf("s%d.example", i)
+		give("add", s)
+		give("add", fmt.Sprintf("x%d.example", i+1))
+		give("slow", s)
+		give("limit", "")
+		give("exclude", fmt.Sprintf("x%d.example", i))
 	}
+	give("exclude", fmt.Sprintf("x%d.example", g.run.orders))
 	return list
 }
 
