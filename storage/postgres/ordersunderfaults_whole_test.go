@@ -67,11 +67,11 @@ func tellHeard(c *crawler.Crawler) {
 	}
 }
 
-// nextInChain returns the next page of a host that has its pages in a chain. That of a host x0, x1
-// and so on has no end; that of s0, s1 and so on has 25 pages.
+// nextInChain returns the next page of a host that has its pages in a chain without end: x0, x1 and
+// so on, s0, s1 and so on.
 func nextInChain(host, path string) (next string, ok bool) {
 	n, err := strconv.Atoi("0" + path[1:])
-	if err != nil || host[0] != 'x' && host[0] != 's' || host[0] == 's' && n >= 24 {
+	if err != nil || host[0] != 'x' && host[0] != 's' {
 		return "", false
 	}
 	return "/" + strconv.Itoa(n+1), true
@@ -95,8 +95,9 @@ type giver struct {
 	again  int // orders that were given again
 }
 
-// all returns the orders in their sequence: a site is added, and later slowed or excluded. One with
-// pages without end is always there, so that the crawl does not end before the last order.
+// all returns the orders in their sequence: sites are added, slowed, and excluded when some requests
+// have come with the new pause. The sites have pages without end, and one is there until the last
+// order, so that the crawl does not end before.
 func (g *giver) all() (list []instruction) {
 	if g.run.orders == 0 {
 		return nil
@@ -112,6 +113,7 @@ func (g *giver) all() (list []instruction) {
 		give("slow", s)
 		give("limit", "")
 		give("exclude", fmt.Sprintf("x%d.example", i))
+		give("exclude", s)
 	}
 	give("exclude", fmt.Sprintf("x%d.example", g.run.orders))
 	return list
@@ -132,7 +134,11 @@ func (g *giver) next(nodes []*process) {
 	i := list[g.at]
 	switch {
 	case g.given.IsZero():
-		if g.at == 0 && g.web.requests("") < 20 || i.Do != "add" && i.Of != "" && g.web.requests(i.Of) < 3 {
+		after := g.heard["slow "+i.Of] // zero for the others
+		if !after.IsZero() {
+			after = after.Add(g.grace())
+		}
+		if g.at == 0 && g.web.requests("", after) < 20 || i.Do != "add" && i.Of != "" && g.web.requests(i.Of, after) < 3 {
 			return
 		}
 		g.give(nodes[g.random.IntN(len(nodes))], i)
@@ -196,21 +202,28 @@ func (p *process) said(text string) bool {
 	return err == nil && strings.Contains(string(log), text)
 }
 
-// requests returns how many requests a host has answered, or all hosts.
-func (w *web) requests(host string) (n int) {
+// requests returns how many requests that began after a time a host has answered, or all hosts.
+func (w *web) requests(host string, after time.Time) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, a := range w.all {
-		if host == "" || a.host == host {
+		if (host == "" || a.host == host) && a.begin.After(after) {
 			n++
 		}
 	}
 	return n
 }
 
+// grace is how long after an order that was heard a request may come which a node had begun before.
+func (g *giver) grace() time.Duration {
+	if g.run.killsOnly {
+		return 2 * time.Second
+	}
+	return 7 * time.Second
+}
+
 // check fails unless all orders were heard, and the web's log has no request against them. A
-// request that is under way when an order is heard is finished, also by a node that stands still
-// meanwhile.
+// request that is under way when an order is heard is finished.
 func (g *giver) check() {
 	if g.run.orders == 0 {
 		return
@@ -219,11 +232,7 @@ func (g *giver) check() {
 	if g.at < len(list) {
 		g.t.Errorf("%d of %d orders were given", g.at, len(list))
 	}
-	grace := 2 * time.Second
-	if !g.run.killsOnly {
-		grace += 5 * time.Second
-	}
-	after := 0
+	grace, after := g.grace(), 0
 	last := map[string]time.Time{}
 	g.web.mu.Lock()
 	defer g.web.mu.Unlock()
