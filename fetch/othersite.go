@@ -54,10 +54,12 @@ func (h *host) askOther(ctx context.Context, turn *frontier.Turn, a requestSpec,
 	return x, failure, errors.Join(err, ferr)
 }
 
-// admits returns whether the robots.txt of this site allows a request for u on behalf of another
-// site. The parameter hop is the right to one request to this site. If robots.txt has to be
-// fetched first, hop is used for that, and the result is robots.Defer: the other site must try
-// again later. If the rules for u cannot be known, the result is robots.Disallow.
+// admits returns whether the robots.txt of this site allows a request for u on behalf of
+// another site. hop is the right to one request to this site. If robots.txt has to be fetched
+// first, that request fetches it, and the result is robots.Defer: the other site has to try
+// again later. So it does if the robots.txt of this site redirects to a third site, until a visit of
+// this site has followed the redirect. If the rules for u cannot be known, or are not known after
+// rulesPatience, the result is robots.Disallow.
 func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, res *Result, end *frontier.Outcome) (robots.Access, error) {
 	if err := h.load(); err != nil {
 		return robots.Defer, err
@@ -80,6 +82,16 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 	switch {
 	case err != nil:
 		return robots.Defer, err
+	case h.chain != nil && h.chain.at.Site() != h.site:
+		if h.chain.wanted.IsZero() {
+			h.chain.wanted = now
+		}
+		if now.Sub(h.chain.wanted) >= rulesPatience {
+			h.chain = nil
+			return robots.Disallow, nil
+		}
+		res.Outcome.Defer = now.Add(busyFor)
+		return robots.Defer, nil
 	case h.chain != nil:
 		if end.Request == nil {
 			res.Outcome.Defer = now.Add(busyFor)
@@ -95,8 +107,13 @@ func (h *host) admits(ctx context.Context, hop *frontier.Turn, u frontier.URL, r
 // get one while the other site has a visit. It is not notified when the visit ends.
 const busyFor = time.Second
 
-// later handles err, the error of getting a turn of another site, as notYet does. It also sets
-// when this site tries again.
+// rulesPatience is how long a site waits for the rules of another site while these are at a third
+// site. It has an end, because the sites could wait for each other, and because this other site may
+// have no visits.
+const rulesPatience = time.Minute
+
+// later handles err, the error of getting the right to another site, as notYet does. It also
+// sets when the turn of this site tries again.
 func later(err error, res *Result) error {
 	o := &res.Outcome
 	o.Defer = time.Now().Add(busyFor)

@@ -23,9 +23,9 @@ func status(code int, body string) string {
 	return fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\n\r\n%s", code, http.StatusText(code), len(body), body)
 }
 
-// journey visits http://a.example/page until its entry has ended. The parameter files maps URLs to
-// answers. It returns the requests with their times, and the last result.
-func journey(t *testing.T, files map[string]string, opts frontier.Options, snapshots Snapshots) (asked []string, last Result) {
+// journey visits the seeds, or http://a.example/page, until they have ended; files are the answers by URL. It
+// returns the requests with their times, and the last result.
+func journey(t *testing.T, files map[string]string, opts frontier.Options, snapshots Snapshots, seeds ...string) (asked []string, last Result) {
 	begin := time.Now()
 	var urls []string
 	w := &wire{serve: answers(func(r *request, n int) string {
@@ -38,7 +38,10 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 		return status(404, "")
 	})}
 	v := newTour(t, Options{Network: w, Snapshots: snapshots})
-	front := frontOf(t, opts, "http://a.example/page")
+	if len(seeds) == 0 {
+		seeds = []string{"http://a.example/page"}
+	}
+	front := frontOf(t, opts, seeds...)
 	var told []string
 	for {
 		turn, err := front.Next(t.Context())
@@ -63,7 +66,7 @@ func journey(t *testing.T, files map[string]string, opts frontier.Options, snaps
 		if last, err = v.fetcher.Get(t.Context(), turn); err != nil {
 			t.Fatal(err)
 		}
-		if h := v.fetcher.sites["http://a.example"].host; h.chain != nil && h.chain.at.Site() != h.site && len(last.Exchanges) > 0 &&
+		if h := v.fetcher.sites[turn.Site()].host; len(seeds) == 1 && h.chain != nil && h.chain.at.Site() != h.site && len(last.Exchanges) > 0 &&
 			last.Exchanges[len(last.Exchanges)-1].URL.Site() == h.site && !last.Outcome.Defer.After(time.Now()) {
 			t.Errorf("another site was not available, and the outcome does not say how long to wait: %+v", last.Outcome)
 		}
@@ -158,6 +161,43 @@ func TestRequestsForARobotsRedirectToAnotherSite(t *testing.T) {
 				got := strings.NewReplacer("http://", "", ".example", "").Replace(strings.Join(asked, " "))
 				if got != tc.want || last.Verdict.Access != tc.access || last.Snapshot.Failure != tc.failure {
 					t.Errorf("requests %s, verdict %v, failure %q", got, last.Verdict.Access, last.Snapshot.Failure)
+				}
+			})
+		})
+	}
+}
+
+// The robots.txt of a.example is at b.example/rules. The robots.txt of b.example, which says whether
+// that may be requested, is on a third site. a.example waits for it: its robots.txt does not count
+// as unreachable, and the redirect of b.example is not requested twice.
+func TestARobotsRedirectWaitsForRulesOfAThirdSite(t *testing.T) {
+	const pageOfA, pageOfB, pageOfC = "http://a.example/page", "http://b.example/page", "http://c.example/page"
+	rules := status(200, "User-agent: *\nDisallow: /page")
+	files := map[string]string{
+		"http://a.example/robots.txt": redirectTo("http://b.example/rules"), "http://b.example/rules": rules,
+		"http://b.example/robots.txt": redirectTo("http://c.example/robots.txt"),
+	}
+	const slow = "User-agent: *\nCrawl-delay: 10\nDisallow: /page"
+	for _, tc := range []struct {
+		name  string
+		seeds []string
+		third string // the robots.txt of c.example
+		want  string
+	}{
+		{"of which b.example has not followed one", []string{pageOfA, pageOfB}, "User-agent: *\nDisallow: /page",
+			"+0s a/robots.txt +0s b/robots.txt +1s c/robots.txt +2s b/rules"},
+		{"for which b.example waits", []string{pageOfC, pageOfB, pageOfA}, slow,
+			"+0s c/robots.txt +0s b/robots.txt +0s a/robots.txt +10s c/robots.txt +10s b/rules"},
+		{"that nobody follows", []string{pageOfA}, "User-agent: *\nDisallow: /page",
+			"+0s a/robots.txt +0s b/robots.txt +2m0s a/robots.txt +2m0s b/robots.txt +5m0s a/robots.txt +5m0s b/robots.txt"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				files["http://c.example/robots.txt"] = status(200, tc.third)
+				asked, last := journey(t, files, frontier.Options{IPDelay: -1, Patience: 4 * time.Minute}, newMemorySnapshots(math.MaxInt), tc.seeds...)
+				got := strings.NewReplacer("http://", "", ".example", "").Replace(strings.Join(asked, " "))
+				if got != tc.want {
+					t.Errorf("requests %s, want %s; the last verdict is %v", got, tc.want, last.Verdict.Access)
 				}
 			})
 		})

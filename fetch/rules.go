@@ -20,8 +20,9 @@ const (
 type chain struct {
 	at     frontier.URL // the next URL to request
 	seen   map[string]bool
-	plain  bool // the request was refused, and was repeated with plain header fields
-	status int  // status of the last redirect
+	plain  bool      // a refused request was repeated with plain header fields
+	status int       // of the last redirect
+	wanted time.Time // when another site first waited for the end of the chain; zero: none does
 }
 
 func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]bool{at.Key(): true}} }
@@ -30,9 +31,9 @@ func newChain(at frontier.URL) *chain { return &chain{at: at, seen: map[string]b
 type purpose struct {
 	url frontier.URL // the URL that needs a verdict
 
-	// forOther says that the verdict is for another site, for example because the robots.txt of
-	// that site redirects to url. Redirects to further sites are then not followed: chains that
-	// wait for other chains could wait for each other.
+	// forOther says that another site needs the verdict, for example because the robots.txt of
+	// that site redirects to url. A redirect to a further site is then left to a visit of this site,
+	// because one visit has the right to one other site only.
 	forOther bool
 }
 
@@ -51,7 +52,6 @@ func (h *host) refresh(ctx context.Context, turn *frontier.Turn, to purpose) (Re
 		case own && res.Outcome.Request != nil:
 			return res, nil // the one request of the turn was made; the next turn continues the chain
 		case !own && to.forOther:
-			h.chain = nil
 			return res, nil
 		}
 		x, failure, err := h.askRules(ctx, turn, &res)

@@ -202,6 +202,9 @@ func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 	return slices.DeleteFunc(list, func(g flagGroup) bool { return len(g.flags) == 0 })
 }
 
+// afterCollect are the commands that read the logs or the pages of all nodes.
+var afterCollect = []string{"report", "audit", "verify", "export", "index", "provenance", "diff"}
+
 // flagError returns an error that says how to correct a flag that cannot be parsed.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -213,6 +216,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		name := "--" + unknown.GetSpecifiedName()
+		if name == "--state" && slices.Contains(afterCollect, cmd.Name()) {
+			return exit.Usagef("unknown flag --state: %s needs the files of all nodes: once they have ended, make one crawl of them with crawl collect --state URL NODE.crawl... INTO.crawl, and name it", cmd.CommandPath())
+		}
 		return exit.Usagef("unknown flag %s: %s%s --help lists the flags", name, guess.DidYouMean(name, names), cmd.CommandPath())
 	}
 	return exit.Usagef("%v: %s --help lists the flags", err, cmd.CommandPath())

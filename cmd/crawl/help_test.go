@@ -189,3 +189,17 @@ func TestOtherFlagErrorsArePassedOn(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A command that reads files says how to make one crawl of several nodes, and names a command that
+// exists.
+func TestCommandsWithoutTheStateNameCollect(t *testing.T) {
+	for _, name := range afterCollect {
+		cmd, _, err := (&program{}).root().Find([]string{name})
+		if err != nil || cmd.Name() != name {
+			t.Fatalf("%s: %v, %v", name, cmd, err)
+		}
+		if err := cmd.ParseFlags([]string{"--state", "postgres://crawler@db/news"}); err == nil || !strings.Contains(flagError(cmd, err).Error(), "crawl collect --state URL") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -388,10 +388,12 @@ func (g *group) addEnds(b *pgx.Batch) {
 	}
 	b.Queue(`delete from queue q using unnest($1::int[], $2::bigint[], $3::smallint[], $4::smallint[], $5::bigint[]) u(part, site, kind, rank, n)
 		where q.part = u.part and q.site = u.site and q.kind = u.kind and q.rank = u.rank and q.n = u.n`, parts, sites, from, ranks, ns)
-	b.Queue(`insert into queue (part, site, kind, rank, n, key, due, tries)
-		select part, site, kind, rank, n, key, due, tries
-		from unnest($1::int[], $2::bigint[], $3::smallint[], $4::smallint[], $5::bigint[], $6::uuid[], $7::timestamptz[], $8::int[]) u(part, site, kind, rank, n, key, due, tries)
-		where due is not null on conflict (part, site, kind, rank, n) do update set due = excluded.due, tries = excluded.tries`, parts, sites, to, ranks, ns, keys, dues, tries)
+	if slices.ContainsFunc(dues, func(due *time.Time) bool { return due != nil }) {
+		b.Queue(`insert into queue (part, site, kind, rank, n, key, due, tries)
+			select part, site, kind, rank, n, key, due, tries
+			from unnest($1::int[], $2::bigint[], $3::smallint[], $4::smallint[], $5::bigint[], $6::uuid[], $7::timestamptz[], $8::int[]) u(part, site, kind, rank, n, key, due, tries)
+			where due is not null on conflict (part, site, kind, rank, n) do update set due = excluded.due, tries = excluded.tries`, parts, sites, to, ranks, ns, keys, dues, tries)
+	}
 	b.Queue(`update entry e set fate = u.fate, code = u.code, status = u.status, flags = u.flags, visits = u.visits
 		from unnest($1::int[], $2::bigint[], $3::uuid[], $4::bytea[], $5::smallint[], $6::smallint[], $7::smallint[], $8::bytea[]) u(part, site, key, fate, code, status, flags, visits)
 		where e.part = u.part and e.site = u.site and e.key = u.key`, parts, sites, keys, fates, codes, statuses, flags, visits)
@@ -532,31 +534,42 @@ func (n *numbers) next(node int64) int64 {
 	}
 }
 
-// knownKeys remembers keys that are certainly in the table entry. Links with these keys need not
-// be sent to the database. Each key has one place, which a later key may overwrite.
+// knownKeys remembers keys that are surely in the table entry, so that most links of a page need
+// not be sent to the database. Each key belongs to one set of few places. A new key takes the place
+// of the one in its set that was needed the longest time ago.
 type knownKeys struct {
 	mu   sync.Mutex
-	keys [][16]byte
+	sets [][knownInSet][16]byte // in each set, the key that was needed last is the first
 	salt uint64
 }
 
-const knownPlaces = 1 << 17
+const (
+	knownInSet = 4
+	knownSets  = 1 << 18 // with 64 bytes each
+)
 
-func (k *knownKeys) init() { k.keys, k.salt = make([][16]byte, knownPlaces), rand.Uint64() }
+func (k *knownKeys) init() { k.sets, k.salt = make([][knownInSet][16]byte, knownSets), rand.Uint64() }
 
-func (k *knownKeys) place(key [16]byte) *[16]byte {
+// need makes key the first one of its set, and reports whether the set had it. A key that it had not
+// is added only if add is set.
+func (k *knownKeys) need(key [16]byte, add bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	at := uint64(key[0]) | uint64(key[1])<<8 | uint64(key[2])<<16
-	return &k.keys[(at^k.salt)%knownPlaces]
+	set := k.sets[(at^k.salt)%knownSets][:]
+	i := slices.Index(set, key)
+	if i < 0 && !add {
+		return false
+	}
+	known := i >= 0
+	if !known {
+		i = knownInSet - 1
+	}
+	copy(set[1:i+1], set[:i])
+	set[0] = key
+	return known
 }
 
-func (k *knownKeys) has(key [16]byte) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return *k.place(key) == key
-}
+func (k *knownKeys) has(key [16]byte) bool { return k.need(key, false) }
 
-func (k *knownKeys) add(key [16]byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	*k.place(key) = key
-}
+func (k *knownKeys) add(key [16]byte) { k.need(key, true) }

@@ -163,3 +163,19 @@ func TestNodesShareTheClocksOfAddresses(t *testing.T) {
 		t.Errorf("%d requests in %v, want 24 in at least %v", len(all), took, least)
 	}
 }
+
+// checkLimit fails unless the database has as many pages as the limit, and has granted no more. A
+// kill may have counted a page that was not committed.
+func checkLimit(t *testing.T, url string, limit, faults int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	var pages, granted int
+	err = conn.QueryRow(t.Context(), "select (select count(*) from crawl.entry where status between 200 and 299), (select pages from crawl.crawl)").Scan(&pages, &granted)
+	if err != nil || pages > limit || pages < limit-faults || granted != limit {
+		t.Errorf("%d pages in the database, %d granted, the limit is %d; %v", pages, granted, limit, err)
+	}
+}

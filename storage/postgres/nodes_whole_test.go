@@ -44,7 +44,10 @@ type faultyRun struct {
 	every               time.Duration
 	settings            []string // settings of the server
 	seed                uint64
-	limit               int // largest number of pages of the whole crawl; 0: no limit
+	limit               int           // of the pages of the whole crawl; 0: none
+	orders              int           // of each kind, given meanwhile (see giver)
+	killsOnly           bool          // nodes are killed, and do not stand still
+	gap                 time.Duration // between requests to an address, if the hosts have public ones
 }
 
 const runNode = "PERMESSO_TEST_NODE"
@@ -66,6 +69,7 @@ func node() int {
 		Delay                 time.Duration
 		Lease                 time.Duration
 		Limit                 int
+		Gap                   time.Duration
 	}
 	if err := json.Unmarshal([]byte(os.Getenv(runNode)), &args); err != nil {
 		fmt.Println(err)
@@ -88,8 +92,12 @@ func node() int {
 	opts.Delay, opts.Concurrency, opts.AllowPrivate, opts.Patience = args.Delay, 50, true, 90*time.Second // patience longer than a site rests if a stopped node did not get its robots.txt
 	opts.Timeout, opts.Shared, opts.MaxArchive = time.Second, crawler.NoShared, 20_000
 	opts.Limit = args.Limit
-	for i := range 2 * args.Hosts {
-		to, err := fetch.ParseConnectTo(fmt.Sprintf("%c%d.example:80:%s", "hr"[i%2], i/2, args.Web))
+	if args.Gap > 0 {
+		opts.Network, opts.IPDelay = publicNetwork(args.Web), args.Gap
+		args.Hosts = 0
+	}
+	for i := range 4 * args.Hosts {
+		to, err := fetch.ParseConnectTo(fmt.Sprintf("%c%d.example:80:%s", "hrxs"[i%4], i/4, args.Web))
 		if err != nil {
 			fmt.Println(err)
 			return 1
@@ -98,6 +106,8 @@ func node() int {
 	}
 	c, err := crawler.New(opts)
 	if err == nil {
+		go obey(c, os.Stdin)
+		go tellHeard(c)
 		err = c.Run(ctx, nil)
 	}
 	switch {
@@ -165,6 +175,10 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/html")
+	if next, ok := nextInChain(host, r.URL.Path); ok {
+		fmt.Fprintf(rw, "<a href=\"%s\">x</a>\n", next)
+		return
+	}
 	n := w.number(host, r.URL.Path)
 	if n < 0 || n >= w.total() {
 		http.NotFound(rw, r)
@@ -207,6 +221,8 @@ func (w *web) below(n int, waits map[string]bool) bool {
 
 type process struct {
 	cmd    *exec.Cmd
+	orders io.WriteCloser // its standard input
+	from   int64          // where its part of the log begins
 	dir    string
 	log    *os.File
 	ended  chan struct{}
@@ -264,7 +280,7 @@ func (r *faultyRun) run(t *testing.T) {
 	dir := t.TempDir()
 	start := func(i int) *process {
 		p := &process{dir: filepath.Join(dir, fmt.Sprintf("node%d.crawl", i)), ended: make(chan struct{})}
-		args, err := json.Marshal(map[string]any{"State": url, "Path": path, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second, "Limit": r.limit})
+		args, err := json.Marshal(map[string]any{"State": url, "Path": path, "Dir": p.dir, "Web": w.addr, "Hosts": r.hosts, "Delay": r.delay, "Lease": 2 * time.Second, "Limit": r.limit, "Gap": r.gap})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,6 +290,12 @@ func (r *faultyRun) run(t *testing.T) {
 		p.cmd = exec.Command(os.Args[0])
 		p.cmd.Env = append(os.Environ(), runNode+"="+string(args))
 		p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+		if info, err := p.log.Stat(); err == nil {
+			p.from = info.Size()
+		}
+		if p.orders, err = p.cmd.StdinPipe(); err != nil {
+			t.Fatal(err)
+		}
 		if err := p.cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -296,9 +318,10 @@ func (r *faultyRun) run(t *testing.T) {
 		}
 	})
 	random := rand.New(rand.NewPCG(r.seed, 1))
+	give := &giver{t: t, run: r, web: w, url: func() string { return url }, random: random}
 	faults, crashes, promotions, over := 0, 0, 0, 0
 	next := time.Now().Add(r.every)
-	deadline := time.Now().Add(5 * time.Minute)
+	deadline := time.Now().Add(5*time.Minute + 4*time.Duration(r.pages)*r.delay + time.Duration(r.faults+r.crashes+r.promotions)*(r.every+5*time.Second))
 	for {
 		running := 0
 		for i, p := range all {
@@ -332,6 +355,7 @@ func (r *faultyRun) run(t *testing.T) {
 			t.Fatal("the crawl did not end")
 		}
 		time.Sleep(20 * time.Millisecond)
+		give.next(all)
 		if time.Now().Before(next) || faults+crashes+promotions >= r.faults+r.crashes+r.promotions {
 			continue
 		}
@@ -355,7 +379,7 @@ func (r *faultyRun) run(t *testing.T) {
 				}
 				time.Sleep(200 * time.Millisecond)
 			}
-		case n%2 == 0:
+		case n%2 == 0 || r.killsOnly:
 			faults++
 			p.cmd.Process.Kill()
 		default:
@@ -378,6 +402,8 @@ func (r *faultyRun) run(t *testing.T) {
 		}
 	}
 	w.check(t, all, waiting(t, url), fmt.Sprintf("%d faults of nodes, %d crashes of the server, %d promotions, %d sessions over", faults, crashes, promotions, over))
+	give.check()
+	w.checkAddresses(t)
 	if r.limit > 0 {
 		checkLimit(t, url, r.limit, faults)
 	}
@@ -428,24 +454,8 @@ func collected(t *testing.T, url string, all []*process) {
 	t.Logf("%d pages in one crawl, %d directories of what the database had forgotten", done.Pages, aside)
 }
 
-// checkLimit fails the test unless the database has as many pages as the limit, and has granted no
-// more. Each kill may have counted one page that was not committed.
-func checkLimit(t *testing.T, url string, limit, faults int) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	var pages, granted int
-	err = conn.QueryRow(t.Context(), "select (select count(*) from crawl.entry where status between 200 and 299), (select pages from crawl.crawl)").Scan(&pages, &granted)
-	if err != nil || pages > limit || pages < limit-faults || granted != limit {
-		t.Errorf("%d pages in the database, %d granted, the limit is %d; %v", pages, granted, limit, err)
-	}
-}
-
-// waiting returns the URLs that wait for another try because their node stood still during the
-// fetch.
+// waiting returns the URLs that wait for another try, because a node stood still while it fetched
+// them.
 func waiting(t *testing.T, url string) map[string]bool {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -517,7 +527,11 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults 
 			lost++
 			t.Errorf("%s was lost: it was requested %d times", u, times[strings.TrimPrefix(u, "http://")])
 		}
-		again += max(0, times[strings.TrimPrefix(u, "http://")]-1)
+		asked := times[strings.TrimPrefix(u, "http://")]
+		again += max(0, asked-1)
+		if written[u] > asked {
+			t.Errorf("%s is in the files %d times, and was requested %d times", u, written[u], asked)
+		}
 	}
 	twice := lines - len(written)
 	if t.Failed() {
@@ -542,9 +556,14 @@ func TestNodesThatAreKilled(t *testing.T) {
 
 // longer sets fields of r from environment variables.
 func (r *faultyRun) longer() {
-	for name, to := range map[string]*int{"FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
+	for name, to := range map[string]*int{"ORDERS": &r.orders, "FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
 		if n, err := strconv.Atoi(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
 			*to = n
+		}
+	}
+	for name, to := range map[string]*time.Duration{"DELAY": &r.delay, "EVERY": &r.every} {
+		if d, err := time.ParseDuration(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
+			*to = d
 		}
 	}
 	if n, err := strconv.ParseUint(os.Getenv("PERMESSO_POSTGRES_SEED"), 10, 64); err == nil {
