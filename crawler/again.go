@@ -12,7 +12,7 @@ import (
 
 // again decides when the URL of e is fetched again, and stores that time in res.Outcome.Revisit. It
 // does nothing without Options.Revisit, or if the visit failed and will be retried. The page of
-// this visit is p, or nil if there is none. The parameter before holds the records of earlier
+// this visit is p, or nil if none exists. The parameter before holds the records of earlier
 // visits of the URL. The error is a *PanicError if Options.Revisit panicked.
 func (j *job) again(e frontier.Entry, res *fetch.Result, p *Page, before *recollection) (err error) {
 	o := &res.Outcome

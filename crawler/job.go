@@ -345,7 +345,7 @@ func (t *queuedLists) first(site frontier.Site, s *robots.Snapshot) bool {
 // pastPages looks up pages that were fetched before: in the previous crawl, or, with
 // Options.Revisit, in this crawl.
 type pastPages struct {
-	past *store.Past // the previous crawl; nil if there is none
+	past *store.Past // the previous crawl; nil if none exists
 
 	// comparing limits the number of archived bodies that are in memory for comparison. These
 	// bodies do not count for Options.BodyBudget. If they did, visits could wait for ever: each

@@ -210,7 +210,7 @@ func (p *Page) Title() string { return p.html.Title }
 func (p *Page) Canonical() frontier.URL { return p.html.Canonical }
 
 // OpenGraphURL returns the URL that the page gives for sharing it: the first og:url of its meta
-// elements (The Open Graph protocol). It is zero if there is none.
+// elements (The Open Graph protocol). It is zero if none exists.
 func (p *Page) OpenGraphURL() frontier.URL { return p.html.OpenGraph }
 
 // Broken returns the references in an HTML page that are not valid URLs, such as href="http://". It

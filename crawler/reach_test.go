@@ -15,7 +15,7 @@ func TestUnreachableContactsAreRefusedForPublicSites(t *testing.T) {
 	const public, own = "http://www.debian.org/", "http://127.0.0.1:8080/"
 	for _, c := range []struct {
 		contact, mail string
-		field, says   string // field and text of the error; both empty if there is none
+		field, says   string // field and text of the error; both empty if none exists
 	}{
 		{"https://crawler.debian.org/bot", "", "", ""},
 		{"me@debian.org", "", "", ""},

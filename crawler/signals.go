@@ -119,7 +119,7 @@ func (j *job) decline(p *Page, res *fetch.Result) {
 	res.Outcome.Fate.Code, res.Outcome.Fate.Detail = frontier.UseRefused, p.refused
 }
 
-// refusal returns the statement that forbids to store the page p, or "" if there is none.
+// refusal returns the statement that forbids to store the page p, or "" if none exists.
 func (j *job) refusal(p *Page) string {
 	if wanted := p.licenseWanted(); wanted != "" || j.opts.Purpose == "" {
 		return wanted

@@ -124,7 +124,7 @@ func TestEachPageIsPassedToTheHandlerOfItsTag(t *testing.T) {
 	})
 }
 
-// A page whose tag has no handler is passed to the handler for "". If there is none, this is an
+// A page whose tag has no handler is passed to the handler for "". If none exists, this is an
 // error of the page. A nil handler ignores its pages.
 func TestTagsWithoutAHandler(t *testing.T) {
 	for name, tc := range map[string]struct {

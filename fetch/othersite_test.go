@@ -184,11 +184,11 @@ func TestARobotsRedirectWaitsForRulesOfAThirdSite(t *testing.T) {
 		third string // the robots.txt of c.example
 		want  string
 	}{
-		{"of which b.example has not followed one", []string{pageOfA, pageOfB}, "User-agent: *\nDisallow: /page",
+		{"b.example has not followed its redirect", []string{pageOfA, pageOfB}, "User-agent: *\nDisallow: /page",
 			"+0s a/robots.txt +0s b/robots.txt +1s c/robots.txt +2s b/rules"},
-		{"for which b.example waits", []string{pageOfC, pageOfB, pageOfA}, slow,
+		{"b.example waits for its rules", []string{pageOfC, pageOfB, pageOfA}, slow,
 			"+0s c/robots.txt +0s b/robots.txt +0s a/robots.txt +10s c/robots.txt +10s b/rules"},
-		{"that nobody follows", []string{pageOfA}, "User-agent: *\nDisallow: /page",
+		{"no visit follows the redirect of b.example", []string{pageOfA}, "User-agent: *\nDisallow: /page",
 			"+0s a/robots.txt +0s b/robots.txt +2m0s a/robots.txt +2m0s b/robots.txt +5m0s a/robots.txt +5m0s b/robots.txt"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func (p *program) screen(how string, asJSON bool) screen {
 	return screen{every: 2 * time.Second, json: asJSON, width: func() int { return terminal.WidthOf(file) }}
 }
 
-// columns returns the width of the terminal, or 0 if there is none.
+// columns returns the width of the terminal, or 0 if none exists.
 func (s screen) columns() int {
 	switch {
 	case s.board != nil:
@@ -136,7 +136,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 }
 
 // idle ends a run that has nothing to do. It leaves the files of the crawl as they are, and
-// writes its provenance only if there is none.
+// writes its provenance only if none exists.
 func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Options, show screen) error {
 	p.start(crawler.Start{Resumed: true}, opts, show)
 	err := p.ended(c, opts.Dir, nil, show)

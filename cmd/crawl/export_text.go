@@ -55,9 +55,9 @@ func (f *exportFlags) isTree(format string) bool {
 type texts struct {
 	purpose  robots.Purpose
 	declared [][]robots.Purpose    // of the runs of each crawl
-	side     *output.Target        // the file with the pages that were left out; nil if there is none
+	side     *output.Target        // the file with the pages that were left out; nil if none exists
 	path     string                // of side
-	end      func(keep bool) error // ends the directory of files; nil if there is none
+	end      func(keep bool) error // ends the directory of files; nil if none exists
 	refused  int64                 // pages that were left out
 	near     int64                 // near-duplicates of other pages
 	failed   int64                 // pages without content, or with the text of the whole page in place of it

@@ -76,7 +76,7 @@ crawl has ended. Docs: docs/guide/steering.md.`,
 }
 
 // status returns the status of the crawl in dir. It asks the process that runs the crawl
-// or, if there is none, reads the files in dir.
+// or, if none exists, reads the files in dir.
 func status(ctx context.Context, dir string) (crawler.Status, error) {
 	s, err := control.Status(ctx, dir)
 	if err == nil {

@@ -46,7 +46,7 @@ type asking struct {
 	behind  bool // the request before was its site's robots.txt
 }
 
-// readLateness reads a crawl.log. It returns nil if there is none.
+// readLateness reads a crawl.log. It returns nil if none exists.
 func readLateness(path string, concurrency int) (*Logged, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

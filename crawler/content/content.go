@@ -164,7 +164,7 @@ const leastMain = 500
 
 // findMain returns the main content of a page and its text. It returns the result of Readability,
 // unless that is only a small part of the page, such as a menu or a footer. Otherwise it returns
-// the element that the page declares as its main content. If there is none, it returns the whole
+// the element that the page declares as its main content. If none exists, it returns the whole
 // page and an empty text. doc is the tree of body, which findMain changes. whole is the number of
 // characters on the whole page.
 func findMain(doc *html.Node, body []byte, u frontier.URL, whole int) (*html.Node, string, error) {

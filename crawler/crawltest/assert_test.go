@@ -29,7 +29,7 @@ func TestSiteViolations(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		reqs []Request
-		want string // a part of the only violation; empty if there is none
+		want string // a part of the only violation; empty if none exists
 	}{
 		{"polite", []Request{rules("User-agent: *\nCrawl-delay: 1"), page("/", 2, 3), page("/x", 4, 5)}, ""},
 		{"no robots.txt", []Request{page("/", 0, 1)}, "before robots.txt"},
@@ -65,7 +65,7 @@ func TestHostViolations(t *testing.T) {
 		name  string
 		other Request
 		first Request
-		want  string // a part of the only violation; empty if there is none
+		want  string // a part of the only violation; empty if none exists
 	}{
 		{"polite", page("https://a.example", 1, 2), page("http://a.example", 0, 1), ""},
 		{"two at once", page("https://a.example", 0.5, 2), page("http://a.example", 0, 1), "came while http://a.example/ was being answered"},

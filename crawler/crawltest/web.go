@@ -121,7 +121,7 @@ func (w *Web) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, er
 }
 
 // DialContext implements fetch.Network. It connects to the site at the address by a pipe, and fails
-// if there is none or the site is down.
+// if none exists or the site is down.
 func (w *Web) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

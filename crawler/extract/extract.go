@@ -49,9 +49,9 @@ type Document struct {
 	// Text of the first title element; each sequence of white space is one space.
 	Title string
 	Links []Link // in the order in which the document has them
-	// URL of link rel=canonical; zero if there is none, or if there are several different ones
+	// URL of link rel=canonical; zero if none exists, or if there are several different ones
 	Canonical  frontier.URL
-	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if there is none
+	OpenGraph  frontier.URL      // og:url of the first meta element that has one; zero if none exists
 	Directives robots.Directives // from meta elements for all robots, or for Options.Token
 	TDM        robots.TDM        // from meta elements about text and data mining
 	Terms      []*robots.RSL     // license documents in script elements; at most the first 16

@@ -198,7 +198,7 @@ func stringValue(raw []byte) (string, bool) {
 	return text, json.Unmarshal(raw, &text) == nil
 }
 
-// stringEnd returns the offset of the quote that ends a string, or -1 if there is none. The
+// stringEnd returns the offset of the quote that ends a string, or -1 if none exists. The
 // parameter at is the offset after the opening quote.
 func stringEnd(text []byte, at int) int {
 	for i := at; ; i++ {

@@ -56,7 +56,7 @@ func anchored(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3), or false if there is none.
+// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3), or false if none exists.
 // In content the URL follows a number, a separator, and an optional "url=". It may be in quotes.
 func refreshURL(content string) (string, bool) {
 	s := strings.TrimLeft(content, blanks)

@@ -108,7 +108,7 @@ type sitemap struct {
 	root  string // name of the root element
 	// The element of an extension that is open: "image", "video", "news" or "".
 	extension string
-	textOf    string // name of the element whose text is being collected; "" if there is none
+	textOf    string // name of the element whose text is being collected; "" if none exists
 }
 
 // read parses a sitemap in UTF-8.

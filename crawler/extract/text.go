@@ -75,7 +75,7 @@ func (t *foldedText) read(z tokenizer, foreign bool) {
 }
 
 // nextMarkup moves past the next "<" that begins markup, and returns the offset of that "<". If
-// there is none, it returns the length of the input. The input must not end with "<".
+// none exists, it returns the length of the input. The input must not end with "<".
 func (z *tokenizer) nextMarkup() int {
 	for {
 		i := bytes.IndexByte(z.buf[z.pos:], '<')

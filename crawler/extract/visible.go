@@ -63,7 +63,7 @@ func unseenText(name elementName) bool {
 func (t *visibleText) read(body []byte) {
 	z := tokenizer{buf: bytes.TrimRight(body, "<")} // a "<" at the end may begin a tag whose rest is missing
 	svg := 0
-	var hidden elementName // the outermost open element that is not visible; 0 if there is none
+	var hidden elementName // the outermost open element that is not visible; 0 if none exists
 	depth := 0             // number of open elements with the name hidden
 	for z.pos < len(z.buf) {
 		from := z.pos

@@ -39,7 +39,7 @@ func (h Hinted) list(v Visit) time.Duration {
 // the date of every page is the time at which the list was made or requested.
 type Dates struct {
 	read time.Time
-	// The date of more than half of the pages, which is not believed; zero if there is none.
+	// The date of more than half of the pages, which is not believed; zero if none exists.
 	common time.Time
 }
 

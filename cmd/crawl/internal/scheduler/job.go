@@ -34,7 +34,7 @@ type job struct {
 	tries int       // how many tries have failed
 	again time.Time // the next try is not before this
 	rests bool      // no more tries until the next nominal time
-	dead  time.Time // nominal time of the snapshot whose run has found it damaged; zero if there is none
+	dead  time.Time // nominal time of the snapshot whose run has found it damaged; zero if none exists
 	held  time.Time // since when a run waits because AtOnce children already run
 	waits time.Time // when a run was last seen to wait for the end of the run before it
 

@@ -100,7 +100,7 @@ func columnOf(row []string, name, column string) (at int, header bool, err error
 	return at, true, nil
 }
 
-// seedIn returns the seed in a column of a line, or "" if there is none.
+// seedIn returns the seed in a column of a line, or "" if none exists.
 func seedIn(row []string, at int) (string, error) {
 	if at >= len(row) {
 		return "", fmt.Errorf("it has %s, and no column %d", say.Plural(len(row), "column"), at+1)

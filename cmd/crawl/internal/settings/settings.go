@@ -118,7 +118,7 @@ func (f *Flags) All() []setting.Setting {
 	return all
 }
 
-// Setting returns the setting with this name, or the zero Setting if there is none.
+// Setting returns the setting with this name, or the zero Setting if none exists.
 func (f *Flags) Setting(name string) setting.Setting {
 	all := f.All()
 	if i := slices.IndexFunc(all, func(s setting.Setting) bool { return s.Name == name }); i >= 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // Audit prints the report of the crawl in dir. certificate is the file that has the
-// report, or "" if there is none.
+// report, or "" if none exists.
 func Audit(w *say.Lines, dir, certificate string, r *audit.Report) error {
 	w.Verdict(judged(r.Violated), looks.Span{Style: looks.Strong, Text: " in " + looks.Whole(say.Plural(int(r.Requests), "request")) + " to " + looks.Whole(say.Plural(int(r.Sites), "site"))})
 	killed := ""
