@@ -35,6 +35,7 @@ func section(t *testing.T, document, heading string) string {
 
 // Each function, field, file and test that the plan names exists.
 func TestThePlanNamesWhatIsThere(t *testing.T) {
+	t.Chdir("../..")
 	raw, err := os.ReadFile(plan)
 	if err != nil {
 		t.Fatal(err)
@@ -77,6 +78,7 @@ func TestThePlanNamesWhatIsThere(t *testing.T) {
 // function are the functions that it calls, in that order. The implementation of a method
 // of an interface has the same name.
 func TestTheWaysAreThoseOfTheCode(t *testing.T) {
+	t.Chdir("../..")
 	type step struct {
 		depth  int
 		name   string
@@ -134,6 +136,7 @@ func follows(behind *token.Pos, body *ast.BlockStmt, by, name string) (found boo
 
 // The map of a large folder lists each of its files once, and no other file.
 func TestTheMapsHaveEachFile(t *testing.T) {
+	t.Chdir("../..")
 	maps := strings.Split(section(t, plan, "Maps of the large folders"), "\n### ")[1:]
 	for _, text := range maps {
 		folder, text, _ := strings.Cut(text, "\n")
@@ -161,6 +164,7 @@ func TestTheMapsHaveEachFile(t *testing.T) {
 
 // The plan has a line for each lock, and for each function that starts a goroutine.
 func TestThePlanHasAllLocksAndGoroutines(t *testing.T) {
+	t.Chdir("../..")
 	locks, starts := map[string]bool{}, map[string]bool{}
 	for name, all := range declarations(t) {
 		for _, d := range all {
@@ -201,6 +205,7 @@ func TestThePlanHasAllLocksAndGoroutines(t *testing.T) {
 // Each clock has a number in the state file, and is described in the documents. The
 // description of crawl.log lists the clocks that delay requests.
 func TestEachClockHasItsPlaces(t *testing.T) {
+	t.Chdir("../..")
 	queued := map[string]bool{"SiteClock": true, "RetryClock": true, "AgainClock": true} // they delay queued entries, not requests
 	outputs, err := os.ReadFile("docs/reference/outputs.md")
 	if err != nil {

@@ -48,6 +48,7 @@ func roomOf(dir string) string {
 var tools = []string{"internal/admit", "internal/outfile", "internal/temp", "internal/kept", "internal/lines", "internal/places", "internal/extsort", "internal/inorder", "internal/warcscan", "internal/schedule", "internal/period", "internal/devtest", "internal/gauge", "internal/crawllog", "internal/digest", "internal/setting", "internal/identity", "internal/shared", "internal/processes"}
 
 func TestImportsFollowTheRanks(t *testing.T) {
+	t.Chdir("../..")
 	rooms := map[string]bool{}
 	eachImport(t, func(path, target string) {
 		room := roomOf(path)
@@ -75,6 +76,7 @@ func TestImportsFollowTheRanks(t *testing.T) {
 // The arrows in docs/explain/architecture.md are the imports of the packages, and each
 // points down. The document describes the promise of each package.
 func TestTheArrowsAreDrawn(t *testing.T) {
+	t.Chdir("../..")
 	raw, err := os.ReadFile("docs/explain/architecture.md")
 	if err != nil {
 		t.Fatal(err)
@@ -151,6 +153,7 @@ func eachImport(t *testing.T, f func(file, target string)) {
 
 // The texts of the library do not mention flags of the command.
 func TestTextsOfTheLibraryNameNoFlags(t *testing.T) {
+	t.Chdir("../..")
 	flag := regexp.MustCompile(`(^|[^-\w])--[a-z]`)
 	for _, room := range []string{"crawler", "fetch", "frontier", "robots", "storage", "internal/store", "internal/state", "internal/collect"} {
 		err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {

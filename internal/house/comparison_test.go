@@ -13,6 +13,7 @@ import (
 // The comparison with other tools gives the current lengths of programs, in lines that are
 // neither blank nor comments. Its other figures are measured by .ci/compare.
 func TestTheComparisonCountsLines(t *testing.T) {
+	t.Chdir("../..")
 	raw, err := os.ReadFile("docs/evidence/comparison.md")
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +80,7 @@ func linesOfCode(t *testing.T, path string) (n int) {
 
 // The cells of the comparison in README.md are those of the full tables.
 func TestTheReadmeComparesAsTheTablesDo(t *testing.T) {
+	t.Chdir("../..")
 	cells := func(line string) []string {
 		list := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
 		for i := range list {

@@ -26,6 +26,7 @@ import (
 // reader finds a use of it that compiles. A method that implements an interface of the list
 // implemented needs no use of its own.
 func TestEachExportedFunctionIsUsedByAnExample(t *testing.T) {
+	t.Chdir("../..")
 	code := newUses(t)
 	all, _ := exportedNames(t)
 	for _, line := range all {
@@ -213,6 +214,7 @@ func (u *uses) implements(t *testing.T, name string) bool {
 // comment lead to names that exist, at least one of them to a name of the package. An Example shows
 // the package in use.
 func TestEachPackageHasAManualPage(t *testing.T) {
+	t.Chdir("../..")
 	code := newUses(t)
 	all, _ := exportedNames(t)
 	var dirs []string

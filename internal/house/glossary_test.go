@@ -28,6 +28,7 @@ var jsonKinds = []struct{ pattern, kind string }{
 
 // docs/reference/json.md has one row for each name in JSON, with all types that it has.
 func TestTheGlossaryHasEachNameInJSON(t *testing.T) {
+	t.Chdir("../..")
 	code := jsonCode{map[string][]string{}, map[string]string{}}
 	for _, dir := range strings.Fields("cmd/crawl internal crawler storage frontier robots fetch") {
 		if err := filepath.WalkDir(dir, code.read); err != nil {

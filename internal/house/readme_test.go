@@ -15,6 +15,7 @@ import (
 // Each promise of README.md, and of the lists of docs/guide/site-owners.md, is quoted word
 // for word, after "For site owners:", in the comment of a test that fails if it is not true.
 func TestPromisesToSiteOwnersAreTested(t *testing.T) {
+	t.Chdir("../..")
 	const owners = "docs/guide/site-owners.md"
 	proofs := proofs(t)
 	said := map[string]bool{}
@@ -115,6 +116,7 @@ func proofs(t *testing.T) map[string]string {
 
 // Each function that the plan names for a first reading exists.
 func TestTheWayOfOneURLIsTrue(t *testing.T) {
+	t.Chdir("../..")
 	way := section(t, plan, "Reading the source")
 	names := regexp.MustCompile("(?:-> |`|    )([A-Za-z]+[.][A-Za-z]+)[` \n]").FindAllStringSubmatch(way, -1)
 	if len(names) < 15 {
@@ -132,6 +134,7 @@ const behaviour = "docs/evidence/behaviour.md"
 
 // Each row of the table of behaviour is a probe of crawlbench, and names an existing test.
 func TestTheTableOfBehaviourIsTested(t *testing.T) {
+	t.Chdir("../..")
 	tests := map[string]bool{}
 	eachFile(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {
@@ -167,6 +170,7 @@ func TestTheTableOfBehaviourIsTested(t *testing.T) {
 
 // Each row of the tables of promises names the tests that fail if the promise is broken.
 func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
+	t.Chdir("../..")
 	const versions, machines = "docs/reference/versions.md", "docs/guide/machines.md"
 	tests := map[string]bool{}
 	eachFile(t, func(name string, f *ast.File) {
@@ -202,6 +206,7 @@ func TestEachPromiseOfVersionsNamesItsTests(t *testing.T) {
 // go install builds what the documents name, and does not refuse the module: a module with a
 // replacement or an exclusion cannot be installed from another directory.
 func TestGoInstallIsTrue(t *testing.T) {
+	t.Chdir("../..")
 	raw, err := os.ReadFile("go.mod")
 	if err != nil {
 		t.Fatal(err)
@@ -230,6 +235,7 @@ func TestGoInstallIsTrue(t *testing.T) {
 
 // README.md can be read in a few minutes.
 func TestTheReadmeIsShort(t *testing.T) {
+	t.Chdir("../..")
 	raw, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ var (
 // `go test -run` succeeds if no test has the name: a script whose test was renamed would
 // no longer run it, and pass.
 func TestScriptsNameTestsThatExist(t *testing.T) {
+	t.Chdir("../..")
 	scripts := []string{"CONTRIBUTING.md", filepath.Join(".ci", "run")}
 	err := filepath.WalkDir(".ci", func(path string, d fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".sh") {

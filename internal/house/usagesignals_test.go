@@ -10,11 +10,13 @@ import (
 
 // Each test that the page about usage signals names exists.
 func TestThePageOfUsageSignalsNamesTests(t *testing.T) {
+	t.Chdir("../..")
 	namesTests(t, "docs/reference/usage-signals.md")
 }
 
 // Each test that the page about the identity of a crawler names exists, and so does each file.
 func TestThePageOfIdentityNamesTests(t *testing.T) {
+	t.Chdir("../..")
 	for _, m := range regexp.MustCompile("`([a-z./]+/[a-z_.]+)`").FindAllStringSubmatch(namesTests(t, "docs/reference/identity.md"), -1) {
 		if _, err := os.Stat(m[1]); err != nil && strings.Contains(m[1], ".") {
 			t.Error(err)
