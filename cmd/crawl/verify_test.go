@@ -67,7 +67,7 @@ func TestWhatAReaderSaysIsHandedOn(t *testing.T) {
 		"echo out; echo said >&2":         {exit.Done, "out\n", ""},
 		"echo out; echo said >&2; exit 6": {exit.State, "out\n", "said\n"},
 		"echo said >&2; exit 7":           {exit.InUse, "", "said\n"},
-		`test "$*" = "verify --in-process --temp t --json=true --moved=true -- x.crawl" || exit 3`: {exit.Done, "", ""},
+		`test "$*" = "verify --in-process --counted --temp t --json=true --moved=true -- x.crawl" || exit 3`: {exit.Done, "", ""},
 	} {
 		reader(t, script)
 		args := []string{"verify", "x.crawl"}
