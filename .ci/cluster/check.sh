@@ -106,5 +106,5 @@ pages=$(wc -l <"$all/pages.jsonl")
 "$crawl" export "$all" --format wacz --output "$work/all.wacz" --force
 "$crawl" provenance "$all" >/dev/null
 "$crawl" provenance --verify "$all" >/dev/null
-python3 "$here/../provenance/check.py" "$all"
+python3 "$here/../provenance/check.py" "$all" nodes
 echo "cluster: passed"
