@@ -54,7 +54,7 @@ type dataURL struct {
 
 // A dataValue is an open object or list.
 type dataValue struct {
-	key   dataKey // the key of which this object or list is the value
+	key   dataKey // key whose value is this object or list
 	list  bool
 	image bool // the object describes an image, so its url is the URL of the image
 	urls  int  // length of dataReader.urls when the object or list began
