@@ -185,6 +185,9 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
+	if n == 0 && w.run.orders > 0 {
+		fmt.Fprintf(rw, "<a href=\"http://x0.example/\">x</a>\n")
+	}
 	for _, child := range []int{2*n + 1, 2*n + 2} {
 		if child < w.total() {
 			fmt.Fprintf(rw, "<a href=\"%s\">x</a>\n", w.url(child))

@@ -96,8 +96,8 @@ type giver struct {
 }
 
 // all returns the orders in their sequence: sites are added, slowed, and excluded when some requests
-// have come with the new pause. The sites have pages without end, and one is there until the last
-// order, so that the crawl does not end before.
+// have come with the new pause. The sites have pages without end. The first of them is linked from
+// the seed, and one of them is crawled until the last order, so that the crawl does not end before.
 func (g *giver) all() (list []instruction) {
 	if g.run.orders == 0 {
 		return nil
@@ -105,7 +105,6 @@ func (g *giver) all() (list []instruction) {
 	give := func(do, of string) {
 		list = append(list, instruction{do, of, fmt.Sprintf("order %d, %s %s", len(list), do, of)})
 	}
-	give("add", "x0.example")
 	for i := range g.run.orders {
 		s := fmt.Sprintf("s%d.example", i)
 		give("add", s)
