@@ -38,7 +38,10 @@ func (s *Server) Follow(primary *Server) error {
 	if err := os.Remove(filepath.Join(s.Dir, ".s.PGSQL.5432.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := s.do("pg_basebackup", "-h", primary.Dir, "-U", "permesso", "-D", s.data(), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"); err != nil {
+	// With a slot, the primary keeps the log that the standby has not received, also over a crash.
+	// Without one, a checkpoint can remove it, and the standby stays behind for ever.
+	slot := filepath.Base(s.Dir)
+	if err := s.do("pg_basebackup", "-h", primary.Dir, "-U", "permesso", "-D", s.data(), "-R", "-X", "stream", "--create-slot", "--slot="+slot, "--checkpoint=fast", "--no-sync"); err != nil {
 		return err
 	}
 	return s.Begin()
