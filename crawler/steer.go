@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,15 +14,20 @@ import (
 )
 
 // The methods below control a running crawl. They may be called at any time, even before Run, and
-// from any goroutine. Each call is recorded as an Order. After an error nothing has changed. The
-// methods can never make requests to a site more frequent, nor allow requests that are forbidden:
-// no pause becomes shorter, and excluded URLs stay excluded.
+// from any goroutine. Each call is recorded as an Order, and returns when the order is stored. After
+// an error nothing has changed, except that an order that is not stored in time applies until the
+// process ends. The methods can never make requests to a site more frequent, nor allow requests
+// that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
 
 // Pause stops new visits. Running visits are finished. Like the other methods that control a run,
 // it may be called at any time, even before Run, and from any goroutine. While the run is paused,
 // the pauses of sites and Options.MaxTime continue to elapse. A paused run ends only by Stop or by
 // Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError for a
 // reason that is too long, or an error of the disk.
+//
+// During Run, Pause waits until the order is stored, usually some milliseconds. If the disk or the
+// database has not stored it after ten seconds, the order applies, and the error says that it is
+// not stored.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }
@@ -39,8 +45,8 @@ func (c *Crawler) Resume(reason string) error {
 // run ends. After Slow has returned, no visit begins before the new pause is over. Running visits
 // continue.
 //
-// The longer pause applies to the whole crawl. Once it is committed to Options.Dir, later runs keep
-// it, even after a kill, until Options.Lift revokes it. The error is a *frontier.FasterError if a
+// The longer pause applies to the whole crawl. Slow waits until the order is stored, as Pause does;
+// later runs keep the pause, even after a kill, until Options.Lift revokes it. The error is a *frontier.FasterError if a
 // longer pause applies already, an *OptionError for an invalid site or pause, or one of the errors
 // of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
@@ -279,11 +285,23 @@ func (c *Crawler) enlist(o Order) (Order, bool) {
 	return o, c.frontier != nil
 }
 
-// write writes an order to the directory of the crawl. It returns ErrEnded if the directory is
-// closed. The run has then ended, so the order has changed nothing.
+// storeWait is how long a method that gives an order waits until the order is stored.
+const storeWait = 10 * time.Second
+
+// write writes an order to the directory of the crawl, and waits until it is stored. It returns
+// ErrEnded if the directory is closed. The run has then ended, so the order has changed nothing.
 func (c *Crawler) write(o Order) error {
-	return c.whileOpen(func() error { return c.note(o) })
+	return c.whileOpen(func() error {
+		if err := c.note(o); err != nil || c.db == nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeoutCause(context.Background(), storeWait, errStoring)
+		defer cancel()
+		return c.db.Sync(ctx)
+	})
 }
+
+var errStoring = fmt.Errorf("crawler: the order applies, but was not stored within %v: if this process ends before the disk or the database answers, give the order again", storeWait)
 
 // note is like write, but does not check whether the directory is open.
 func (c *Crawler) note(o Order) error {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -377,4 +378,45 @@ func TestARowStaysWhereItIs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Sync waits for the commits of what was put before. After a failed commit it returns the error.
+func TestSync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		w := &watched{}
+		db, err := Open(t.TempDir(), Options{SyncDelay: time.Second})
+		if err == nil {
+			err = db.Begin(w, Marks{}, nil)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(db.Sync(t.Context()), db.Put("a", 1)); err != nil {
+			t.Error(err)
+		}
+		short, cancel := context.WithTimeoutCause(t.Context(), time.Second, broken)
+		defer cancel()
+		if err := db.Sync(short); err != broken {
+			t.Errorf("Sync while a commit takes two seconds: %v", err)
+		}
+		if err := db.Sync(t.Context()); err != nil { // the commit is under way
+			t.Error(err)
+		}
+		if put, _ := db.Pending(); put > 0 {
+			t.Errorf("after Sync %d operations are not committed", put)
+		}
+		w.flushErr = broken
+		if err := db.Put("b", 1); err != nil {
+			t.Error(err)
+		}
+		for range 2 {
+			if err := db.Sync(t.Context()); !errors.Is(err, broken) {
+				t.Errorf("Sync after a failed commit: %v", err)
+			}
+		}
+		if err := db.Close(); !errors.Is(err, broken) {
+			t.Error(err)
+		}
+	})
 }

@@ -40,9 +40,10 @@ type queue struct {
 	snapshots map[frontier.Site]*robots.Snapshot // by site, the last snapshot that was put and is not committed
 	payloads  map[string]*Payload                // by key, the first payload that was put and is not merged
 	values    map[string][]byte                  // by key, the last value that was put and is not committed
-	hasty     bool                               // Hasten was called: the bounds are not applied
-	last      bool                               // the last group is being committed, so nothing more is accepted
-	err       error                              // the error that ended all commits; set once
+	waiters   Waiters
+	hasty     bool  // Hasten was called: the bounds are not applied
+	last      bool  // the last group is being committed, so nothing more is accepted
+	err       error // the error that ended all commits; set once
 }
 
 func (q *queue) init(l *Limits) {
@@ -147,6 +148,7 @@ func (q *queue) take(last bool, room batch) batch {
 	q.journal.rows = nil
 	q.journal.reuse(room.rows)
 	q.last = last
+	q.waiters.Take()
 	q.room.Broadcast()
 	return b
 }
@@ -167,6 +169,7 @@ func (q *queue) committed(ops []op, merged []string) {
 	for _, key := range merged {
 		delete(q.payloads, key)
 	}
+	q.waiters.Done()
 }
 
 // fail records the error that ended commits. From then on enqueue returns it.
@@ -174,6 +177,7 @@ func (q *queue) fail(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.err = err
+	q.waiters.Fail(err)
 	q.room.Broadcast()
 }
 

@@ -32,6 +32,7 @@ type Store interface {
 	Get(key string, value any) (bool, error)
 	Keys(prefix string) iter.Seq2[string, error]
 	Put(key string, value any) error
+	Sync(context.Context) error
 	Requeue(wanted func(frontier.Entry) bool) (int, error)
 	Payload(digest string) (*Payload, error)
 	PutPayload(digest string, p Payload) error

@@ -1,6 +1,7 @@
 package statetest
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -15,6 +16,9 @@ import (
 type Store interface {
 	frontier.Backlog
 	Queued(frontier.Site) iter.Seq2[frontier.Entry, error]
+	Put(key string, value any) error
+	Get(key string, value any) (bool, error)
+	Sync(context.Context) error
 }
 
 // A Script does random operations on a Store and on a model of it, and compares the results.
@@ -30,6 +34,8 @@ type Script struct {
 	now   time.Time
 	out   []read // entries that were read and have not ended
 	held  []read // entries that were read and put on hold
+
+	put, synced int // the last value that was put, and the last one that Sync has waited for
 
 	Forward int // number of entries whose due time was made earlier
 }
@@ -216,6 +222,20 @@ func (s *Script) queue() (all []frontier.Entry) {
 	return all
 }
 
+// keep puts a value. Sometimes it waits until the value is committed.
+func (s *Script) keep() {
+	s.put++
+	if err := s.Store.Put("kept", s.put); err != nil {
+		s.T.Fatal(err)
+	}
+	if s.rand.IntN(2) == 0 {
+		if err := s.Store.Sync(s.T.Context()); err != nil {
+			s.T.Fatal(err)
+		}
+		s.synced = s.put
+	}
+}
+
 // kill acts like a kill of the process. The model forgets which entries were handed out, so
 // that both return them again.
 func (s *Script) kill() {
@@ -223,6 +243,11 @@ func (s *Script) kill() {
 	s.Store, states = s.Kill(s.Store)
 	s.model.Forget()
 	s.out, s.held = nil, nil
+	kept := 0
+	if _, err := s.Store.Get("kept", &kept); err != nil || kept < s.synced || kept > s.put {
+		s.T.Fatalf("after a kill the kept value is %d, %v, want %d to %d", kept, err, s.synced, s.put)
+	}
+	s.put = kept
 	for st, err := range s.model.Sites() {
 		if err != nil {
 			s.T.Fatal(err)
@@ -244,7 +269,7 @@ func (s *Script) Run(seed uint64, operations int) {
 	s.rand, s.model = rand.New(rand.NewPCG(seed, 2)), frontier.NewMemory()
 	s.now = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Local() // local time, as times are read from the Store
 	for range operations {
-		switch n := s.rand.IntN(21); {
+		switch n := s.rand.IntN(23); {
 		case n < 4:
 			s.add()
 		case n < 11:
@@ -255,7 +280,10 @@ func (s *Script) Run(seed uint64, operations int) {
 			s.now = s.now.Add(time.Duration(s.rand.IntN(30)) * time.Second)
 		case n < 20:
 			s.change()
+		case n < 22:
+			s.keep()
 		default:
+			s.keep()
 			s.kill()
 		}
 	}

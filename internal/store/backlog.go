@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -45,3 +46,8 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 // Put stores a value of the crawl under key, as JSON. It takes effect in the order of calls:
 // after everything that was submitted before, and before everything submitted later.
 func (db *DB) Put(key string, value any) error { return db.state.Put(key, value) }
+
+// Sync waits until everything that was put and submitted before the call is committed, with the
+// lines of the outputs that were written before. The error is the one that has ended all commits,
+// or the cause of the end of ctx.
+func (db *DB) Sync(ctx context.Context) error { return db.state.Sync(ctx) }

@@ -119,7 +119,7 @@ func TestACollectedStateIsThatOfTheDatabase(t *testing.T) {
 				db := open(t, url, dir)
 				return db, take(t, db)
 			}}
-			s.Run(seed+100, 100)
+			s.Run(seed+400, 120)
 			db = s.Store.(*node)
 			putOthers(t, db)
 			putAside(t, db)

@@ -3,6 +3,7 @@ package postgres
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -258,6 +259,19 @@ func (db *node) Put(key string, value any) error {
 		return err
 	}
 	return db.queue.put(op{key: key, value: raw})
+}
+
+// Sync implements state.Store. It waits as long as the server is down.
+func (db *node) Sync(ctx context.Context) error {
+	q := &db.queue
+	q.mu.Lock()
+	err, done := q.err, q.waiters.Wait(len(q.ops) > 0)
+	q.mu.Unlock()
+	if err != nil || done == nil {
+		return err
+	}
+	nudge(q.hurry)
+	return state.Await(ctx, done)
 }
 
 // Get implements state.Store.

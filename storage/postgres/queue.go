@@ -44,6 +44,7 @@ type queue struct {
 	snapshots map[frontier.Site]*robots.Snapshot // for each site, its last snapshot that is not committed
 	payloads  map[string]*state.Payload
 	values    map[string][]byte
+	waiters   state.Waiters
 	hasty     bool // the run is ending, so put does not wait for room
 	last      bool // the node is being closed, so put fails
 	err       error
@@ -119,6 +120,7 @@ func (q *queue) take(last bool) []op {
 	defer q.mu.Unlock()
 	ops := q.ops
 	q.ops, q.taken, q.links, q.bytes, q.last = nil, len(ops), 0, 0, last
+	q.waiters.Take()
 	return ops
 }
 
@@ -139,6 +141,7 @@ func (q *queue) done(ops []op) {
 			}
 		}
 	}
+	q.waiters.Done()
 	q.room.Broadcast()
 }
 
@@ -146,6 +149,7 @@ func (q *queue) fail(err error, doubt bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.err, q.doubt = err, doubt
+	q.waiters.Fail(err)
 	q.room.Broadcast()
 }
 

@@ -1,0 +1,97 @@
+package crawler_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/state"
+	"github.com/permesso-crawler/permesso/internal/statetest"
+)
+
+// excludes runs a crawl in the directory from whose first page excludes another site. It returns the
+// error of Exclude and a copy of the directory that was made when Exclude had returned.
+func excludes(t *testing.T, w *crawltest.Web, from string, opener state.Opener) (err error, dir string) {
+	w.Site("http://b.example").Page("/", "x")
+	c := anywhere(t, w, from, opener)
+	runErr := c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
+		if dir != "" {
+			return nil
+		}
+		err = c.Exclude("b.example", "the owner's mail")
+		dir = statetest.Crash(t, from)
+		_, addErr := c.Add("http://b.example/")
+		return addErr
+	}))
+	if runErr != nil {
+		t.Error(runErr)
+	}
+	w.AssertNeverFetched("http://b.example/robots.txt", "http://b.example/")
+	return err, dir
+}
+
+func anywhere(t *testing.T, w *crawltest.Web, dir string, opener state.Opener) *crawler.Crawler {
+	c, err := crawler.New(crawler.Options{
+		Identity: testIdentity, Wire: crawler.Wire{Network: w}, Scope: crawler.Anywhere(), Seeds: []string{"http://a.example/0"}, Dir: dir, State: opener,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// When Exclude has returned without an error, the exclusion applies also after a kill.
+func TestAnOrderIsStoredWhenItReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := chain(t, 2)
+		err, dir := excludes(t, w, t.TempDir(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := anywhere(t, w, dir, nil)
+		if _, err := c.Add("http://b.example/"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		w.AssertNeverFetched("http://b.example/robots.txt", "http://b.example/")
+		if all := c.Orders(); len(all) != 1 || all[0].Of != "b.example" {
+			t.Errorf("after a kill the orders are %v", all)
+		}
+	})
+}
+
+// silent opens a state whose database does not answer.
+type silent struct{ state.Opener }
+
+func (silent) OpenStore(dir string, opts state.Options) (state.Store, error) {
+	db, err := state.Open(dir, opts)
+	return unanswered{db}, err
+}
+
+type unanswered struct{ *state.DB }
+
+func (unanswered) Sync(ctx context.Context) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// An order that is not stored within ten seconds applies all the same, and the error says what is
+// to be done.
+func TestAnOrderThatIsNotStoredInTimeApplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err, _ := excludes(t, chain(t, 2), t.TempDir(), silent{})
+		if err == nil || !strings.Contains(err.Error(), "the order applies, but was not stored within 10s") {
+			t.Errorf("Exclude: %v", err)
+		}
+		if d := time.Since(began); d < 10*time.Second {
+			t.Errorf("the crawl ended after %v", d)
+		}
+	})
+}
