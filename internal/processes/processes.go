@@ -125,26 +125,64 @@ func (h *History) Next(began time.Time, last End) (History, error) {
 	p.Zone, p.Offset = time.Now().Zone()
 	p.Clock, p.Synchronised = machineClock()
 	next.Processes = append(next.Processes, p)
-	if n := len(next.Processes) - mostProcesses; n > 0 {
-		next.Processes, next.Forgotten = slices.Delete(next.Processes, 0, n), next.Forgotten+n
-	}
-	next.Builds = map[string]Build{digest: b}
-	for _, p := range slices.Backward(next.Processes) {
-		if was, known := h.Builds[p.Build]; known && len(next.Builds) < mostBuilds {
-			next.Builds[p.Build] = was
-		}
-	}
+	next.forget(h.Builds, map[string]Build{digest: b})
 	return next, nil
 }
 
-// ended returns a copy of h in which the newest process has the time and the reason of its end.
-// It changes nothing if last belongs to another run.
+// forget removes the oldest processes if there are too many, and sets Builds to the builds of the
+// newest ones.
+func (h *History) forget(builds ...map[string]Build) {
+	if n := len(h.Processes) - mostProcesses; n > 0 {
+		h.Processes, h.Forgotten = slices.Delete(h.Processes, 0, n), h.Forgotten+n
+	}
+	h.Builds = map[string]Build{}
+	for _, p := range slices.Backward(h.Processes) {
+		for _, some := range builds {
+			if b, known := some[p.Build]; known && len(h.Builds) < mostBuilds {
+				h.Builds[p.Build] = b
+			}
+		}
+	}
+}
+
+// ended returns a copy of h in which the process of the run that last belongs to has the time and
+// the reason of its end. It changes nothing if h does not have that process.
 func (h *History) ended(last End) History {
 	all := slices.Clone(h.Processes)
-	if n := len(all); n > 0 && last.Why != "" && last.Of.Equal(all[n-1].Began) {
-		all[n-1].Ended, all[n-1].End = last.Time.UTC(), last.Why
+	for i := range all {
+		if last.Why != "" && last.Of.Equal(all[i].Began) {
+			all[i].Ended, all[i].End = last.Time.UTC(), last.Why
+		}
 	}
 	return History{all, h.Builds, h.Forgotten}
+}
+
+// Merge returns the history of a crawl of several nodes: each process that is in one of the
+// histories, in the order in which they began, with those ends that are known.
+func Merge(all []History, ends []End) History {
+	var h History
+	var builds []map[string]Build
+	at := map[int64]int{} // for the start of each process, its index in h.Processes
+	for _, one := range all {
+		h.Forgotten = max(h.Forgotten, one.Forgotten)
+		builds = append(builds, one.Builds)
+		for _, p := range one.Processes {
+			i, known := at[p.Began.UnixNano()]
+			switch {
+			case !known:
+				at[p.Began.UnixNano()] = len(h.Processes)
+				h.Processes = append(h.Processes, p)
+			case p.End != "":
+				h.Processes[i] = p
+			}
+		}
+	}
+	for _, e := range ends {
+		h = h.ended(e)
+	}
+	slices.SortStableFunc(h.Processes, func(a, b Process) int { return a.Began.Compare(b.Began) })
+	h.forget(builds...)
+	return h
 }
 
 // The keys in the state under which a crawl stores its History and its last End, together with

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -32,5 +33,21 @@ func TestTheOldestRunsAreCounted(t *testing.T) {
 	digest, err := This().digest()
 	if _, known := h.Builds[digest]; err != nil || !known || all[0].Build != digest {
 		t.Errorf("the program is recorded as %s, not as %s: %v", all[0].Build, digest, err)
+	}
+}
+
+// The nodes of a crawl know different processes, and each knows the end of its own last run.
+func TestMerge(t *testing.T) {
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := func(i int, end string) Process { return Process{Began: at.Add(time.Duration(i)), Build: "b" + end, End: end} }
+	got := Merge([]History{
+		{Processes: []Process{p(1, ""), p(3, "")}, Builds: map[string]Build{"b": {Program: "x"}}, Forgotten: 2},
+		{Processes: []Process{p(1, "limit"), p(2, "")}, Builds: map[string]Build{"blimit": {Program: "y"}}},
+	}, []End{{at.Add(2), at.Add(9), "done"}, {at.Add(4), at.Add(9), "done"}, {at.Add(3), at.Add(8), "stopped"}})
+	want := []Process{p(1, "limit"), p(2, "done"), p(3, "stopped")}
+	want[1].Ended, want[1].Build = at.Add(9), "b"
+	want[2].Ended, want[2].Build = at.Add(8), "b"
+	if !slices.Equal(got.Processes, want) || got.Forgotten != 2 || len(got.Builds) != 2 {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

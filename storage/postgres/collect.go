@@ -412,6 +412,10 @@ func (s *source) copySnapshots(ctx context.Context, m *state.Maker) error {
 
 // copyValues writes all values. If each node has a value with the same key, it writes one of them.
 func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
+	history, err := readHistory(ctx, s.tx)
+	if err != nil {
+		return err
+	}
 	rows, err := s.tx.Query(ctx, "select key, value::text from value where node = '' order by key")
 	if err != nil {
 		return err
@@ -421,6 +425,7 @@ func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	var last struct{ Began time.Time } // the start of the last run
 	_, err = pgx.ForEachRow(rows, []any{&key, &value}, func() error {
 		if key == processes.HistoryKey {
+			value = history
 			if err := json.Unmarshal(value, &last); err != nil {
 				return err
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/internal/statetest"
+	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/robots"
 	"github.com/permesso-crawler/permesso/storage"
 )
@@ -371,6 +372,43 @@ func TestTheEndOfACollectedCrawl(t *testing.T) {
 				t.Errorf("%v, %v, %v, want %q", got, ok, err, tc.want)
 			}
 		})
+	}
+}
+
+// Nodes that begin at the same time do not read each other's record of the run. A collected crawl has
+// the runs of all nodes with their ends, and so does the next run of a node.
+func TestTheRunsOfACollectedCrawl(t *testing.T) {
+	url := NewDatabase(t)
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	var nodes []*node
+	for range 3 {
+		nodes = append(nodes, open(t, url, t.TempDir()))
+	}
+	for i, db := range nodes {
+		began := at.Add(time.Duration(3-i) * time.Second)
+		h, err := new(processes.History).Next(began, processes.End{})
+		if err == nil {
+			err = errors.Join(db.Put(processes.HistoryKey, h), db.Put(processes.EndKey, processes.End{Of: began, Time: began.Add(time.Hour), Why: "done"}), db.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := New(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, from := range map[string]store.Values{"the collected crawl": copyState(t, d.(*database)), "the next run": open(t, url, t.TempDir())} {
+		h, err := processes.Of(from)
+		if err != nil || len(h.Processes) != 3 {
+			t.Fatalf("%s: %+v, %v", what, h, err)
+		}
+		for i, p := range h.Processes {
+			began := at.Add(time.Duration(i+1) * time.Second)
+			if !p.Began.Equal(began) || !p.Ended.Equal(began.Add(time.Hour)) || p.End != "done" || h.Builds[p.Build].Program == "" {
+				t.Errorf("%s: %+v", what, p)
+			}
+		}
 	}
 }
 

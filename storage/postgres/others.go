@@ -16,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/processes"
 	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/robots"
 )
@@ -46,9 +47,15 @@ func (g *group) addOthers(b *pgx.Batch) {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	for _, key := range keys {
+	store := func(owner, key string) {
 		b.Queue("insert into value (node, key, value) values ($1, $2, $3) on conflict (node, key) do update set value = excluded.value",
-			db.owner(key), key, json.RawMessage(values[key]))
+			owner, key, json.RawMessage(values[key]))
+	}
+	for _, key := range keys {
+		store(db.owner(key), key)
+		if key == processes.HistoryKey {
+			store(db.name, key)
+		}
 	}
 	for _, o := range g.ops {
 		if len(o.requeued) > 0 {
@@ -280,8 +287,12 @@ func (db *node) Get(key string, value any) (ok bool, err error) {
 	raw := db.queue.values[key]
 	db.queue.mu.Unlock()
 	if raw == nil {
-		err = db.retry(func() error {
-			err := db.pool.QueryRow(db.ctx, "select value::text from value where node = $1 and key = $2", db.owner(key), key).Scan(&raw)
+		err = db.retry(func() (err error) {
+			if key == processes.HistoryKey {
+				raw, err = readHistory(db.ctx, db.pool)
+			} else {
+				err = db.pool.QueryRow(db.ctx, "select value::text from value where node = $1 and key = $2", db.owner(key), key).Scan(&raw)
+			}
 			if errors.Is(err, pgx.ErrNoRows) || missing(err) {
 				raw = nil
 				return nil
@@ -302,7 +313,7 @@ func (db *node) Keys(prefix string) iter.Seq2[string, error] {
 		for {
 			var some []string
 			err := db.retry(func() error {
-				rows, err := db.pool.Query(db.ctx, `select key from value where node in ('', $1) and starts_with(key, $2) and key collate "C" > $3
+				rows, err := db.pool.Query(db.ctx, `select distinct key collate "C" from value where node in ('', $1) and starts_with(key, $2) and key collate "C" > $3
 					order by key collate "C" limit 500`, db.name, prefix, after)
 				if missing(err) {
 					return nil
