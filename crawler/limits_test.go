@@ -108,7 +108,7 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// A run with the least MaxTime ends by it; a MaxTime of 0 means no limit.
+// A run whose MaxTime is one nanosecond ends with EndTime. A MaxTime of 0 means no limit.
 func TestTheLeastTimeOfARun(t *testing.T) {
 	for most, want := range map[time.Duration]crawler.End{0: crawler.EndDone, 1: crawler.EndTime} {
 		synctest.Test(t, func(t *testing.T) {

@@ -143,7 +143,8 @@ func TestHostileBytesOfLogsDoNotReachATerminal(t *testing.T) {
 	}
 }
 
-// A certificate is complete, or is the old one.
+// A certificate replaces an older one, but no directory. If it cannot be written, the command says
+// so, and leaves no file.
 func TestACertificateIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, certificateFile)

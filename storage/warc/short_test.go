@@ -97,8 +97,8 @@ func TestTheEdgesOfMatchesInShortRecords(t *testing.T) {
 	}
 }
 
-// A record that does not fit the shared code is compressed like other records. At other levels,
-// all records are.
+// Short records are compressed with one fixed Huffman code at level 1. A short record with bytes that
+// this code is not made for is compressed like a long one, and so is every record at other levels.
 func TestRecordsThatTheShortCodeIsNotFor(t *testing.T) {
 	var rare strings.Builder
 	for x := uint32(1); rare.Len() < 600; x = x*1664525 + 1013904223 {
