@@ -19,8 +19,9 @@ import (
 
 // BenchmarkStores compares what a page costs with the state in a file and in the database: a page
 // has 50 links, nine of ten known, and 48 pages are committed together. It reports the CPU time of
-// this process, that of the server, and the time in which 99 of 100 reads of 8 URLs are done. The
-// environment changes how many URLs are queued before.
+// this process, that of the server, the time in which 99 of 100 reads of 8 URLs are done, and how
+// much larger than necessary the queue gets. The environment changes how many URLs are queued
+// before.
 func BenchmarkStores(b *testing.B) {
 	b.Run("file", func(b *testing.B) {
 		db, err := state.Open(b.TempDir(), state.Options{})
@@ -39,7 +40,24 @@ func BenchmarkStores(b *testing.B) {
 		db.opts.Gather = 200 * time.Millisecond
 		take(b, db)
 		benchmarkPages(b, db, serverTime(b))
+		b.ReportMetric(bloat(b, db), "queue-bloat")
 	})
+}
+
+// bloat returns the size of the table queue with its indexes, divided by the size that it has when
+// it is written anew.
+func bloat(b *testing.B, db *node) float64 {
+	size := func() (n float64) {
+		if err := db.pool.QueryRow(db.ctx, "select pg_total_relation_size('crawl.queue')").Scan(&n); err != nil {
+			b.Fatal(err)
+		}
+		return n
+	}
+	before := size()
+	if _, err := db.pool.Exec(db.ctx, "vacuum full crawl.queue"); err != nil {
+		b.Fatal(err)
+	}
+	return before / size()
 }
 
 func benchmarkPages(b *testing.B, store state.Store, server func() time.Duration) {

@@ -404,6 +404,11 @@ func (r *faultyRun) run(t *testing.T) {
 			t.Fatalf("node %d ended with status %d:\n%s", i, p.status, said[max(0, len(said)-4000):])
 		}
 	}
+	cpu := time.Duration(0)
+	for _, p := range all {
+		cpu += p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+	}
+	t.Logf("%v of CPU for each page, without processes that were killed", cpu/time.Duration(w.total()))
 	w.check(t, all, waiting(t, url), fmt.Sprintf("%d faults of nodes, %d crashes of the server, %d promotions, %d sessions over", faults, crashes, promotions, over))
 	give.check()
 	w.checkAddresses(t)
@@ -559,7 +564,7 @@ func TestNodesThatAreKilled(t *testing.T) {
 
 // longer sets fields of r from environment variables.
 func (r *faultyRun) longer() {
-	for name, to := range map[string]*int{"ORDERS": &r.orders, "FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
+	for name, to := range map[string]*int{"ORDERS": &r.orders, "NODES": &r.nodes, "FAULTS": &r.faults, "CRASHES": &r.crashes, "PAGES": &r.pages, "HOSTS": &r.hosts, "PROMOTIONS": &r.promotions} {
 		if n, err := strconv.Atoi(os.Getenv("PERMESSO_POSTGRES_" + name)); err == nil {
 			*to = n
 		}
