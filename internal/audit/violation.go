@@ -30,17 +30,17 @@ const (
 // Codes returns all codes in the order of reports, with their rules.
 func Codes() []Check {
 	return []Check{
-		{Code: NoRobots, Rule: "each request had a robots.txt, fetched before"},
-		{Code: StaleRobots, Rule: "none went by a copy that was too old, or not the last"},
+		{Code: NoRobots, Rule: "each request had a robots.txt that was fetched before it"},
+		{Code: StaleRobots, Rule: "no request used a copy that was too old, or not the last"},
 		{Code: Disallowed, Rule: "robots.txt allowed each URL, by the copy in force"},
-		{Code: VisitTime, Rule: "none came outside of the hours of a Visit-time"},
-		{Code: TooEarly, Rule: "each pause was as long as the longest that was asked"},
-		{Code: RetryAfter, Rule: "none came before the time of a Retry-After"},
-		{Code: BackOff, Rule: "each site rested after 429, 503 and failing connections"},
-		{Code: Concurrent, Rule: "one request at a time: a site, a host; two: an address"},
+		{Code: VisitTime, Rule: "no request came outside of the hours of a Visit-time"},
+		{Code: TooEarly, Rule: "each pause was as long as the longest that was required"},
+		{Code: RetryAfter, Rule: "no request came before the time of a Retry-After"},
+		{Code: BackOff, Rule: "no request came too soon after 429, 503 or a failed connection"},
+		{Code: Concurrent, Rule: "at most one request at once to a site or host, two to an address"},
 		{Code: Redirects, Rule: "no robots.txt was followed over more than 10 redirects"},
-		{Code: Identity, Rule: "all WARC files name the identity that the crawl has"},
-		{Code: Evidence, Rule: "the log is as it was written, and has what the state knows"},
+		{Code: Identity, Rule: "all WARC files name the identity of the crawl"},
+		{Code: Evidence, Rule: "the log is unchanged, and has what the state knows"},
 	}
 }
 

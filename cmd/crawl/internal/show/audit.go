@@ -29,7 +29,7 @@ func Audit(w *say.Lines, dir, certificate string, r *audit.Report) error {
 	}
 	checkLines(w, r.Checks)
 	for _, m := range r.Margins {
-		w.Told("least margin", "%s: %s beyond what it asked, of %s (line %d)", m.Clock, say.InSeconds(m.Least), say.Plural(int(m.Requests), "request"), m.Line)
+		w.Told("least margin", "%s: %s more than required, of %s (line %d)", m.Clock, say.InSeconds(m.Least), say.Plural(int(m.Requests), "request"), m.Line)
 	}
 	for i, u := range r.Unproven {
 		if i == say.MaxProblems {
@@ -61,7 +61,7 @@ func ofThem(robots, use int) string {
 // checkLines prints, for each rule, how much was checked.
 func checkLines(l *say.Lines, all []audit.Check) {
 	for _, c := range all {
-		label, what := looks.Span{Text: string(c.Code)}, looks.Span{Text: "nothing to hold it against"}
+		label, what := looks.Span{Text: string(c.Code)}, looks.Span{Text: "not checked, because it never applied"}
 		switch {
 		case c.Violations > 0:
 			label.Style = looks.Bad
