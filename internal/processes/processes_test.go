@@ -39,7 +39,9 @@ func TestTheOldestRunsAreCounted(t *testing.T) {
 // The nodes of a crawl know different processes, and each knows the end of its own last run.
 func TestMerge(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := func(i int, end string) Process { return Process{Began: at.Add(time.Duration(i)), Build: "b" + end, End: end} }
+	p := func(i int, end string) Process {
+		return Process{Began: at.Add(time.Duration(i)), Build: "b" + end, End: end}
+	}
 	got := Merge([]History{
 		{Processes: []Process{p(1, ""), p(3, "")}, Builds: map[string]Build{"b": {Program: "x"}}, Forgotten: 2},
 		{Processes: []Process{p(1, "limit"), p(2, "")}, Builds: map[string]Build{"blimit": {Program: "y"}}},
