@@ -161,7 +161,7 @@ func parseTarget(of string) (string, error) {
 	u, err := frontier.ParseURL(raw)
 	switch {
 	case err != nil:
-		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, as https://example.org, nor a host, as example.org: %v", shorten(of), err), Err: err}
+		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is neither a site, such as https://example.org, nor a host, such as example.org: %v", shorten(of), err), Err: err}
 	case u.String() != string(u.Site())+"/":
 		return "", &OptionError{Field: "Of", Reason: fmt.Sprintf("%q is a part of a site: give the whole, %s", shorten(of), u.Site())}
 	case isSite:

@@ -153,7 +153,7 @@ func SitesByHost(table map[string]SiteOptions) (func(frontier.Site) SiteOptions,
 func siteKey(key string) (host string, site frontier.Site, err error) {
 	if !strings.Contains(key, "://") {
 		if host = places.Host(key); host == "" {
-			return "", "", &OptionError{Field: "Site", Site: key, Reason: "is neither a host, as example.org, which includes all hosts below it and all ports, nor a site, as http://localhost:8080"}
+			return "", "", &OptionError{Field: "Site", Site: key, Reason: "is neither a host, such as example.org, which includes all hosts below it and all ports, nor a site, such as http://localhost:8080"}
 		}
 		return host, "", nil
 	}

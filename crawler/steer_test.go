@@ -310,7 +310,7 @@ func TestInvalidOrders(t *testing.T) {
 		"crawler: Reason: is empty: say why the site is excluded":                                            c.Exclude("a.example", " "),
 		`crawler: Of: "http://a.example/x" is a part of a site: give the whole, http://a.example`:            c.Exclude("http://a.example/x", "x"),
 		`crawler: Of: "a.example:81" has a port: write http:// or https:// before it, or leave the port out`: c.Exclude("a.example:81", "x"),
-		`crawler: Of: "a b" is neither a site, as https://example.org, nor a host, as example.org`:           c.Slow("a b", time.Minute, ""),
+		`crawler: Of: "a b" is neither a site, such as https://example.org, nor a host, such as example.org`: c.Slow("a b", time.Minute, ""),
 		"crawler: Delay: is no pause: a site can only be given a longer one":                                 c.Slow("", 0, ""),
 		"frontier: a.example has a pause of 2s already, 1s would be shorter":                                 c.Slow("A.example", time.Second, ""),
 		"crawler: Reason: is longer than 1000 bytes":                                                         c.Pause(long),

@@ -45,24 +45,25 @@ func (p *program) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit [flags] DIR... | audit --access-log FILE --agent NAME [--host HOST] [--robots FILE]",
 		Short: "check whether a crawl was polite, and name what was not",
-		Long: `audit recomputes from crawl.log and the stored copies of robots.txt, and from
-nothing else that the crawl believed: each pause against all that was asked, how
-many requests were under way at once, each URL against the robots.txt in force at
-that moment, how old that was, rests after 429, 503 and Retry-After, and the name
-that requests went out under. Each violation is named with its line and the rule,
-and the command exits with 3. What was checked, with the digests of the evidence,
-goes to audit.json in the directory: the same evidence makes the same file. No
-crawl may run in the directory.
+		Long: `audit checks from crawl.log and the stored copies of robots.txt whether a crawl
+was polite. It checks each pause, the number of requests at the same time, each
+URL against the robots.txt that was in force, the age of that robots.txt, the
+waits after 429, 503 and Retry-After, and the name in the requests. It uses
+nothing else that the crawl has recorded. Each violation is printed with its line
+and the rule, and the command exits with 3. audit.json in the directory gets the
+results and the digests of the evidence: the same evidence makes the same file.
+No crawl may run in the directory.
 
-Several directories of one machine are audited each by itself and together: crawls
-of the same hosts share clocks. With DIR and --access-log, the log of a server
-that was crawled, each request of the crawl has to be in both logs.
+Several directories of one machine are audited each by itself, and together,
+because crawls of the same hosts share their pauses. With DIR and --access-log,
+the log of a server, each request of the crawl to that server must be in both
+logs.
 
-With --site it answers a complaint: which requests a host got, when, by which rule,
-and at which pace.
+With --site it lists all requests to one host, with their times, pauses and
+rules, for instance to answer a complaint.
 
-With --access-log alone it is for site owners, and for any crawler: it reads the log
-of nginx or Apache. Docs: docs/reference/audit.md.`,
+With --access-log alone it is for site owners: it reads the log of nginx or
+Apache, and judges any crawler. Docs: docs/reference/audit.md.`,
 		Example: `  crawl audit news.crawl
   crawl audit news.crawl --site www.example.com
   crawl audit --access-log a.log --agent bot --host example.com --robots r.txt`,
@@ -81,7 +82,7 @@ of nginx or Apache. Docs: docs/reference/audit.md.`,
 	flags.StringVar(&f.agent, "agent", "", "`name` of the crawler, a word of its User-Agent in the access log")
 	flags.StringVar(&f.host, "host", "", "`host` of the log: lines that name another are left out")
 	flags.StringVar(&f.robots, "robots", "", "robots.txt `file` of --host that was in force")
-	flags.StringVar(&f.delay, "delay", "", "`duration` of the required pause, as 2s, in place of that of --robots")
+	flags.StringVar(&f.delay, "delay", "", "`duration` of the pause that was required, such as 2s, instead of that of --robots")
 	settings.Borrow(flags, &f.as, "", "dialect")
 	return cmd
 }

@@ -53,7 +53,7 @@ with 3 if an output of a node is damaged; crawl verify then finds the damage in 
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.state, "state", "", "`URL` of the database, as postgres://user@host/name (default: that of the first node)")
+	flags.StringVar(&f.state, "state", "", "`URL` of the database, such as postgres://user@host/name (default: that of the first node)")
 	flags.BoolVar(&f.json, "json", false, "print what was made as a JSON object")
 	flags.BoolVar(&f.moved, "moved", false, "WARC files that are missing were moved away on purpose")
 	return cmd

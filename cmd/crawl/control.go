@@ -39,7 +39,7 @@ func listen(address string) (net.Listener, error) {
 	}
 	l, err := control.Listen(address)
 	if err != nil {
-		return nil, exit.Usagef("--metrics %s: %v: give another address, as 127.0.0.1:9464", address, err)
+		return nil, exit.Usagef("--metrics %s: %v: give another address, such as 127.0.0.1:9464", address, err)
 	}
 	return l, nil
 }

@@ -41,15 +41,16 @@ func (p *program) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff [flags] DIR DIR | diff [flags] DIR|SERIES",
 		Short: "show what has changed between two crawls",
-		Long: `diff compares two crawls of the same sites, the earlier one first: each URL that either
-of them knows, and what robots.txt permits. One crawl is compared with the one before it
-(crawl run --previous). If DIR is a series (a directory with many crawls), the last
-two that have ended are compared.
+		Long: `diff compares two crawls of the same sites, the earlier crawl first: each URL that
+at least one of them knows, and what robots.txt permits. If you name one crawl, it
+is compared with its earlier crawl (crawl run --previous). If DIR is a series (a
+directory with many crawls), its last two crawls that have ended are compared.
 
-A page is unchanged if its bytes are. If they are not, the texts that readers see
-are compared, if the bodies are archived. For each robots.txt that has changed it prints
-which known URLs it newly forbids or allows, and by which line. Settings that differ
-between the crawls come first: their effects are not changes of the web.
+A page with the same bytes is unchanged. If the bytes differ and are archived, the
+texts that readers see are compared. For each robots.txt that has changed, diff
+prints which known URLs it newly forbids or allows, and by which line. First it
+prints the settings that differ between the crawls, because their effects are not
+changes of the web.
 
 --list prints the URLs of some kinds, one on each line, sorted by host:
 
@@ -69,8 +70,8 @@ No crawl may run in either directory.`,
 	if err := flags.SetAnnotation("list", settings.ChoicesKey, diffListNames()); err != nil {
 		panic(err) // the flag does not exist
 	}
-	flags.StringArrayVar(&f.sites, "site", nil, "only this `site`, as https://example.org, or this host; may be repeated")
-	flags.StringVar(&f.from, "from", "", "of a series: compare with the last crawl of this `day`, as 2026-11-20 (default: the one before)")
+	flags.StringArrayVar(&f.sites, "site", nil, "only this `site`, such as https://example.org, or this host; may be repeated")
+	flags.StringVar(&f.from, "from", "", "of a series: compare with the last crawl of this `day`, such as 2026-11-20 (default: the one before)")
 	flags.StringVar(&f.to, "to", "", "of a series: compare the last crawl of this `day` (default: the last one)")
 	flags.BoolVar(&f.json, "json", false, "print JSON, an object on each line")
 	flags.IntVar(&f.most, "most", 10, "how many URLs of each kind are shown; --list has all")

@@ -42,15 +42,16 @@ func (p *program) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [flags] [DIR] URL ...",
 		Short: "say why a URL was, was not, or will be fetched",
-		Long: `explain prints all that a crawl knows of a URL: what became of it and when; how it was
-found, back to the seed; the rule of robots.txt that decided, and the one that lost;
-what it waits for; each try; where its answer is archived. If a URL has not entered the
-crawl it says which setting of the last run keeps it out.
+		Long: `explain prints what a crawl knows about a URL: what became of it and when; the
+links by which it was found, back to the seed; the rule of robots.txt that
+decided, and the longest rule that said the opposite; the clock it waits for; each
+try; and the place of its answer in the archive. If a URL has not entered the
+crawl, explain prints which setting of the last run keeps it out.
 
-It contacts no site. Tries are looked up in crawl.log, and links to what has not entered
-the crawl in links.jsonl, if that was written (--output links).
+It contacts no site. It reads the tries from crawl.log, and links to URLs that have
+not entered the crawl from links.jsonl, if there is one (--output links).
 
-While a process runs the crawl, that process answers. Docs: docs/reference/explain.md.`,
+While a process runs the crawl, the answer comes from that process. Docs: docs/reference/explain.md.`,
 		Example: `  crawl explain https://example.org/private/
   crawl explain news.crawl https://example.org/a https://example.org/b
   crawl explain --body news.crawl https://example.org/a > a.html

@@ -50,7 +50,7 @@ func (p *program) exportCommand() *cobra.Command {
 		Short: "export a crawl as a table, as text or Markdown, as WACZ, or as an index",
 		Long: `export reads pages.jsonl and warc/ in the directory of a crawl and writes
 
-  jsonl, csv   a row for each capture, from both
+  jsonl, csv   a row for each capture, which is one answer to one request
   parquet      the same, in the columns of Common Crawl's index
   cdxj         the index of the WARC files
   wacz         the WARC files with index and pages, for ReplayWeb.page
@@ -60,7 +60,7 @@ func (p *program) exportCommand() *cobra.Command {
   wet          the main text of each page as WARC conversion records
 
 jsonl, csv, cdxj and text go to standard output, all others to a file or directory named
-after DIR; --output names another. A file gets its name only when it is whole. Docs:
+after DIR; --output names another. A file gets its name only when it is complete. Docs:
 docs/reference/exports.md.
 
 text, markdown and wet leave out the pages whose owner refuses the purpose of the crawl, or
@@ -70,8 +70,9 @@ If DIR is a series (a directory with many crawls), all formats except cdxj and w
 rows of all crawls that have ended, and one more column, the first: snapshot, when the crawl
 began.
 
-What cannot be read is named and left out, and the command exits with 3. It also does if a
-WACZ lacks bodies that its records repeat: they were purged, or are in another crawl.`,
+Parts that cannot be read are printed and left out, and the command exits with 3. It
+also exits with 3 if a WACZ lacks bodies to which its records refer, because they
+were purged or are in another crawl.`,
 		Example: `  crawl export news.crawl --format csv --output news.csv
   crawl export news.crawl --format parquet --check
   crawl export weekly --format parquet

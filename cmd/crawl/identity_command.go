@@ -37,7 +37,7 @@ type whoFlags struct {
 }
 
 func (f *whoFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.name, "name", "", "product `token` that robots.txt names this crawler by (or $CRAWL_NAME)")
+	fs.StringVar(&f.name, "name", "", "name (product `token`) of this crawler in robots.txt (or $CRAWL_NAME)")
 	fs.StringArrayVar(&f.contact, "contact", nil, "`URL` or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)")
 }
 

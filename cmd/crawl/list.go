@@ -49,18 +49,18 @@ func (p *program) listCommand() *cobra.Command {
 		Use:   "list [flags] [DIR]",
 		Short: "list the URLs of a crawl by what became of them",
 		Long: `list prints the URLs that have entered a crawl, one on each line, sorted by site,
-and within a site in the order in which they were found. --fate picks those with some
-fates:
+and within a site in the order in which they were found. --fate selects URLs by
+their fates:
 
 ` + known.String() + `
 Links that were refused before they entered the crawl are counted in the summary of
-each run. If links are kept (--output links) they can be listed, too, in the order
-in which they were found, with the reason by the settings of the last run; it
-takes the time to read links.jsonl:
+each run. If links are stored (--output links), these links can be listed, too, in
+the order in which they were found, with the reason by the settings of the last
+run. For that the command reads links.jsonl:
 
 ` + links.String() + `
-While a process runs the crawl, that process answers, with each URL as it was at some
-time while the list was made. Docs: docs/reference/explain.md.`,
+While a process runs the crawl, the list comes from that process. It has each URL
+as it was at some time while the list was made. Docs: docs/reference/explain.md.`,
 		Example: `  crawl list --fate refused news.crawl
   crawl list --fate failed,waiting --json news.crawl | jq -r .reason
   crawl list --count news.crawl`,
@@ -80,7 +80,7 @@ time while the list was made. Docs: docs/reference/explain.md.`,
 	if err := flags.SetAnnotation("fate", settings.ChoicesKey, fateNames()); err != nil {
 		panic(err) // the flag does not exist
 	}
-	flags.StringArrayVar(&f.Sites, "site", nil, "only URLs of this `site`, as https://example.org, or of this host; may be repeated")
+	flags.StringArrayVar(&f.Sites, "site", nil, "only URLs of this `site`, such as https://example.org, or of this host; may be repeated")
 	flags.StringArrayVar(&f.Tags, "tag", nil, "only URLs with this `tag` of a seed; may be repeated")
 	stateFlag(flags, &state)
 	flags.BoolVar(&f.JSON, "json", false, "print a JSON object for each, with the reason, how it was found, and where its answer is archived")

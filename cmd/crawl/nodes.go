@@ -27,7 +27,7 @@ func nodeState(f *settings.Flags) (store.State, error) {
 
 // stateFlag adds the flag with which a command reads a crawl on several machines.
 func stateFlag(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "state", "", "`URL` of the database of a crawl on several machines, as postgres://user@host/name, while it runs or not")
+	flags.StringVar(to, "state", "", "`URL` of the database of a crawl on several machines, such as postgres://user@host/name, while it runs or not")
 }
 
 // directoryOrState returns the argument of a command that reads the crawl in a directory, or the one

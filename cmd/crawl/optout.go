@@ -56,7 +56,7 @@ again. What was captured before stays: crawl optout purge removes it from a craw
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return exit.Usagef("crawl optout add needs a host, as example.org, or a URL, as https://example.org/~joe/")
+				return exit.Usagef("crawl optout add needs a host, such as example.org, or a URL, such as https://example.org/~joe/")
 			}
 			return p.optOutAdd(args, reason)
 		},

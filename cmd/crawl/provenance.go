@@ -39,13 +39,14 @@ crawled, when, by which settings, rules and program, the audit's verdict, and th
 of each file), absences.jsonl (each URL without an answer, and why), robots.jsonl (the
 copies of robots.txt that were in force) and DATASHEET.md, with facts filled in and
 questions that a person has to answer. Answers already written are kept. crawl run does
-the same when a run has ended by itself; --provenance no leaves it out.
+the same when a run has ended by itself, except with --provenance no.
 
-With --verify nothing is written: the files are compared with provenance.json, and with
---key that with its signature. Each difference is named, and the command exits with 3.
-It needs nothing but the files: a copy will do.
+With --verify nothing is written: the files are compared with provenance.json, and
+with --key the signature of provenance.json is checked. Each difference is printed,
+and the command exits with 3. --verify needs only the files that provenance.json
+lists, so it also works with a copy of them.
 
-All outputs are read for that. No crawl may run in the directory. Docs:
+All outputs are read. No crawl may run in the directory. Docs:
 docs/explain/provenance.md.`,
 		Example: `  crawl provenance news.crawl
   crawl provenance --sign-key key.pem news.crawl

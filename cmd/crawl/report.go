@@ -34,19 +34,20 @@ func (p *program) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [flags] DIR",
 		Short: "write a report of a crawl: one page with charts",
-		Long: `report makes one HTML file of a crawl, DIR/report.html: how the delays that were required
-were kept, pages and bytes over time, the queue, answers, what was not fetched and why,
-errors and the pages that link to them, redirects, the slowest, the largest, duplicates. Each
-chart has its figures as a table. The file needs nothing else: it loads nothing,
-runs nothing, and can be sent, kept and printed.
+		Long: `report writes one HTML file about a crawl, DIR/report.html. It shows whether the
+required delays were kept, pages and bytes over time, the queue, the answers, the
+URLs that were not fetched with the reasons, errors and the pages that link to
+them, redirects, the slowest sites, the largest pages, and duplicates. Each chart
+has its figures as a table. The file makes no request and has no script, so it can
+be sent, kept and printed.
 
-It is made of crawl.log, pages.jsonl, links.jsonl and the state of the crawl, all of
-which stay as they are. While the crawl runs it shows what the log says so far. Lines of
-the log that cannot be read are counted.
+The figures come from crawl.log, pages.jsonl, links.jsonl and the state of the
+crawl, and nothing is changed. For a crawl that runs, they come from crawl.log
+alone. Lines of the log that cannot be read are counted.
 
---near-duplicates also compares the main texts of pages, which are read from the archive.
---since names an earlier crawl of the same sites: what has changed since is shown, too, as
-by crawl diff. --json prints the same figures for programs.
+--near-duplicates also compares the main texts of pages, which it reads from the
+archive. --since names an earlier crawl of the same sites: the report then also
+shows what has changed since, as crawl diff does. --json prints the same figures for programs.
 Docs: docs/reference/report.md.`,
 		Example: `  crawl report news.crawl
   crawl report --out - news.crawl > /var/www/news.html

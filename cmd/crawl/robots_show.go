@@ -104,7 +104,7 @@ type keptFlags struct {
 }
 
 func (f *keptFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.at, "at", "", "with DIR SITE: the copy that was in force at a `time`, as 2026-07-01T12:00:00Z; a date is its end, in UTC (default: the last one)")
+	fs.StringVar(&f.at, "at", "", "with DIR SITE: the copy that was in force at a `time`, such as 2026-07-01T12:00:00Z; a date is its end, in UTC (default: the last one)")
 	fs.BoolVar(&f.raw, "raw", false, "with DIR SITE: print the file and nothing else, byte by byte")
 }
 

@@ -150,7 +150,7 @@ func listenLoopback(address string) (net.Listener, error) {
 		host = "127.0.0.1"
 	}
 	if addr, err := netip.ParseAddr(host); err != nil || !addr.IsLoopback() {
-		return nil, exit.Usagef("--listen %s: crawl serve listens on loopback addresses alone, as 127.0.0.1:9465; from another machine, forward a port: ssh -L 9465:127.0.0.1:9465 HOST", address)
+		return nil, exit.Usagef("--listen %s: crawl serve listens on loopback addresses alone, such as 127.0.0.1:9465; from another machine, forward a port: ssh -L 9465:127.0.0.1:9465 HOST", address)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {

@@ -116,7 +116,7 @@ its schemes and ports but not its subdomains (example.org), or of all sites. The
 counts from the end of the last answer. A pause is never made shorter.
 
 It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
-		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, as 10s") },
+		flags: func(fs *pflag.FlagSet) { fs.StringVar(&delay, "delay", "", "least pause, such as 10s") },
 		ask: func(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
 			if delay == "" {
 				return nil, exit.Usagef("--delay is missing: give the pause, as --delay 10s")
@@ -149,7 +149,7 @@ required.
 It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 	ask: func(cmd *cobra.Command, rest []string) ([]control.Ask, error) {
 		if len(rest) == 0 {
-			return nil, exit.Usagef("crawl exclude needs a site or a host, as https://example.org or example.org")
+			return nil, exit.Usagef("crawl exclude needs a site or a host, such as https://example.org or example.org")
 		}
 		if reason := cmd.Flags().Lookup("reason"); strings.TrimSpace(reason.Value.String()) == "" {
 			return nil, exit.Usagef("--reason is missing: say why, as --reason \"the owner's mail of 3 May\"")

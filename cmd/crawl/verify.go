@@ -38,20 +38,21 @@ func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [flags] DIR",
 		Short: "check a crawl's state and outputs for damage",
-		Long: `verify reads the files of a crawl and changes nothing. It looks at
-the checksum of each record in state.db, and at the queue and what ended against
-what was seen; at the checksums that state.db has of pages.jsonl, links.jsonl,
-index.part, index.cdxj, crawl.log and the WARC files; at each WARC record with its
-digests; and it compares what each file says about a URL or an answer with what the
-others say. If a crawl was killed it checks what the next run continues from.
-If there is a provenance.json, the files are compared with it, too, as crawl provenance
---verify does, absences.jsonl and robots.jsonl among them; if the crawl has changed
-since it was written, only the files that no run changes. DATASHEET.md and run.json
-are for people: what they say is not compared.
+		Long: `verify reads all files of a crawl and finds damage. In state.db it checks each
+record, and that each known URL is queued or has ended. It checks pages.jsonl,
+links.jsonl, index.part, index.cdxj, crawl.log and the WARC files by the checksums
+in state.db, and each WARC record by its digests. Then it checks that all files say
+the same about each URL and each answer.
 
-Each thing that is wrong is named, with its file and place, and the command exits
-with 6; with 3 if nothing is damaged, and only an earlier crawl, whose bodies this one
-repeats, is missing. No crawl may run in the directory.
+After a kill, verify checks the part of the files from which the next run
+continues. If there is a provenance.json, the files are also compared with it,
+as crawl provenance --verify does; if the crawl has changed since, only the
+files that no run changes are compared. DATASHEET.md and run.json are for people,
+and are not compared.
+
+Each damage is printed with its file and place, and the command exits with 6. It
+exits with 3 if nothing is damaged, but an earlier crawl that has bodies of this
+crawl is missing. Nothing is changed. No crawl may run in the directory.
 Docs: docs/reference/outputs.md.`,
 		Example: `  crawl verify news.crawl
 

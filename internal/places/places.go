@@ -109,7 +109,7 @@ func parse(line string) (place, comment string, u frontier.URL, err error) {
 		return text, comment, u, err
 	}
 	if place = Host(text); place == "" {
-		err = fmt.Errorf("%q is neither a host, as example.org, nor a URL, as https://example.org/: a host includes all hosts below it and all ports", text)
+		err = fmt.Errorf("%q is neither a host, such as example.org, nor a URL, such as https://example.org/: a host includes all hosts below it and all ports", text)
 	}
 	return place, comment, u, err
 }

@@ -308,7 +308,7 @@ func (j *File) OpenSeeds(r seeds.Reader) (all []string) {
 		if err != nil {
 			j.wrong(at, "seeds: %v", err)
 		} else if len(some) == 0 {
-			j.wrong(at, "seeds: no valid seed in %s: write one URL on each line, as https://example.org/", arg)
+			j.wrong(at, "seeds: no valid seed in %s: write one URL on each line, such as https://example.org/", arg)
 		}
 		all = append(all, some...)
 	}

@@ -92,7 +92,7 @@ func Place(text string) (entry places.Entry, err error) {
 	}
 	entries := list.Entries()
 	if len(entries) != 1 || entries[0].Comment != "" {
-		return entry, exit.Usagef("%q is not a host or a URL: write a host, as example.org, or a URL, as https://example.org/~joe/", text)
+		return entry, exit.Usagef("%q is not a host or a URL: write a host, such as example.org, or a URL, such as https://example.org/~joe/", text)
 	}
 	return entries[0], nil
 }

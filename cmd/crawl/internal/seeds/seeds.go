@@ -45,7 +45,7 @@ func (s Reader) All(args []string, column string) ([]string, error) {
 		seeds = append(seeds, some...)
 	}
 	if len(seeds) == 0 {
-		return nil, exit.Usagef("no valid seed in %s: write one URL on each line, as https://example.org/", strings.Join(args, ", "))
+		return nil, exit.Usagef("no valid seed in %s: write one URL on each line, such as https://example.org/", strings.Join(args, ", "))
 	}
 	return seeds, nil
 }

@@ -60,7 +60,7 @@ func TakesPath(s setting.Setting) bool { return s.Type() == typeFile || s.Type()
 func (f *Flags) own() []setting.Setting {
 	return []setting.Setting{
 		{Name: "name", Group: groupWho, Larger: setting.Other, Resume: setting.NeedsNew, Value: word{&f.Name, "token", nil},
-			Help: "product token that robots.txt names this crawler by (or $CRAWL_NAME)"},
+			Help: "name (product token) of this crawler in robots.txt (or $CRAWL_NAME)"},
 		{Name: "contact", Group: groupWho, Larger: setting.Other, Resume: setting.NeedsNew, Value: words{&f.Contact, "URL|ADDRESS"},
 			Help: "URL or e-mail address where site owners reach you; may be given twice, for both (or $CRAWL_CONTACT)"},
 		{Name: "sign-requests", Group: groupWho, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.SignRequests, typeFile, nil},
@@ -68,37 +68,37 @@ func (f *Flags) own() []setting.Setting {
 		{Name: "signature-agent", Group: groupWho, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Agent, "URL", nil},
 			Help: "https URL of the site that has the public key of --sign-requests, in the directory that crawl identity publish writes"},
 		{Name: "job", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Job, typeFile, nil},
-			Help: "job file with seeds, identity and settings by the names of these flags, which win over it (crawl init writes one)"},
+			Help: "job file with seeds, identity and settings, which have the names of these flags; a flag overrides the file (crawl init writes one)"},
 		{Name: "column", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Column, "column", nil},
 			Help: "seed files are CSV or TSV: the column with the URLs, by its name in the first line, or by its number from 1 on"},
 		{Name: "exclude-from", Group: setting.GroupScope, Larger: setting.Other, Resume: setting.SortsURLs, Value: word{&f.excludeFrom, typeFile, nil},
-			Help: "file of places to leave alone, one on each line: a URL prefix, or a regular expression"},
+			Help: "file with URLs that are not followed: each line is a URL prefix or a regular expression"},
 		{Name: "dir", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Dir, typeDir, nil},
 			Help: "directory of the crawl (default: named after the first seed, seeds.txt -> seeds.crawl)"},
 		{Name: "state", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.State, "URL", nil},
-			Help: "work with other machines on one crawl, whose state is in a PostgreSQL database, as postgres://user@host/name; the password comes from $PGPASSWORD or ~/.pgpass"},
+			Help: "work with other machines on one crawl, whose state is in a PostgreSQL database, such as postgres://user@host/name; the password comes from $PGPASSWORD or ~/.pgpass"},
 		{Name: "series", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Series, typeDir, nil},
-			Help: "directory of the snapshots of a --job: make the next one, or continue the last one if it did not end"},
+			Help: "directory of the snapshots of a --job: make the next snapshot, or continue the last one if it has not ended"},
 		{Name: "due", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: moment{&f.Due},
-			Help: "time that the run of a --series was due, which names its snapshot, as 2026-11-23T03:00:00Z (default: now)"},
+			Help: "time at which the run of a --series was due, after which the snapshot is named, such as 2026-11-23T03:00:00Z (default: now)"},
 		{Name: "fresh", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: toggle{&f.Fresh},
-			Help: "start again: the crawl in the directory is moved aside; in a --series: make the next snapshot though the last one did not end"},
+			Help: "start again, and move the crawl in the directory aside; in a --series: make the next snapshot even if the last one has not ended"},
 		{Name: "provenance", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Provenance, "", []string{"yes", "no"}},
 			Help: "write provenance.json, absences.jsonl, robots.jsonl and DATASHEET.md when the run has ended by itself (it reads all outputs)"},
 		{Name: "sign-key", Group: setting.GroupOutput, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.SignKey, typeFile, nil},
 			Help: "Ed25519 private key, in PEM, to sign provenance.json with"},
 		{Name: "dry-run", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: toggle{&f.Dry},
-			Help: "fetch only robots.txt, and show the plan: sites, what their robots.txt says about the seeds, pauses, the least time"},
+			Help: "fetch only robots.txt, and show the plan: sites, what their robots.txt says about the seeds, pauses, the shortest possible time"},
 		{Name: "progress", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Show, "", []string{"auto", "plain", "json", "none"}},
-			Help: "what to show during the crawl: auto (a block in place on a terminal, otherwise a line every 30 s), plain (lines), json (an object on each line of standard error), none"},
+			Help: "what to show during the crawl: auto (on a terminal a block of lines that is drawn again and again, otherwise a line every 30 s), plain (lines), json (an object on each line of standard error), none"},
 		{Name: "json", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: toggle{&f.JSON},
 			Help: "print the summary as JSON"},
 		{Name: "log-level", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Log, "debug|info|warn|error", nil},
 			Help: "what to report on standard error, or into --log-file"},
 		{Name: "log-file", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.LogFile, typeFile, nil},
-			Help: "file for these reports; if it is moved away a new one is made, for log rotation"},
+			Help: "file for these reports; if the file is moved away, a new one is made, for log rotation"},
 		{Name: "metrics", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.Metrics, "address", nil},
-			Help: "address of /metrics, for Prometheus, and /healthz, as 9464 (of this machine alone) or 0.0.0.0:9464"},
+			Help: "address at which /metrics, for Prometheus, and /healthz are served, such as 9464 (for this machine alone) or 0.0.0.0:9464"},
 		{Name: "on-end", Group: groupShow, Larger: setting.Other, Resume: setting.ThisRun, Value: word{&f.OnEnd, "command", nil},
 			Help: "run a shell command at the end, with the summary as JSON on its standard input"},
 	}
@@ -110,7 +110,7 @@ func (f *Flags) All() []setting.Setting {
 	for i, s := range all {
 		if s.Name == "output" {
 			all[i].Value = outputs{Value: s.Value, f: f}
-			all[i].Help = "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (in it, too), links (links.jsonl), none; text (text.jsonl) and markdown (a directory) are exported from warc and jsonl at the end of each run"
+			all[i].Help = "what to write: warc (WARC files and their index), jsonl (pages.jsonl), bodies (pages.jsonl with the bodies), links (links.jsonl), none; text (text.jsonl) and markdown (a directory) are exported from warc and jsonl at the end of each run"
 		}
 	}
 	all = slices.DeleteFunc(all, func(s setting.Setting) bool { return s.CodeOnly })
