@@ -134,7 +134,7 @@ func newPlanner(job *job, seeds []frontier.Entry) (*planner, error) {
 		if !known {
 			i = len(p.plan.Sites)
 			p.siteIndex[e.URL.Site()] = i
-			p.plan.Sites = append(p.plan.Sites, SitePlan{Site: e.URL.Site(), Problem: "it is not to be asked within the patience"})
+			p.plan.Sites = append(p.plan.Sites, SitePlan{Site: e.URL.Site(), Problem: "its robots.txt cannot be fetched within the patience"})
 		}
 		why, err := job.sites.optedOut(e.URL)
 		if err != nil {

@@ -165,7 +165,7 @@ It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 		for _, a := range asks {
 			all = append(all, a.Of)
 		}
-		return strings.Join(all, ", ") + " is asked nothing more; --lift takes it back in a later run"
+		return strings.Join(all, ", ") + " gets no more requests; --lift revokes this in a later run"
 	},
 	next: "the next run takes --exclude REGEXP, or --exclude-from FILE",
 }

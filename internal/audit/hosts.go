@@ -194,7 +194,7 @@ func (a *auditor) passed(s *site, r *request) error {
 		s.asks = append(s.asks, ask{wait, frontier.RetryAfterClock, RetryAfter, "Retry-After of robots.txt: " + until.UTC().Format(time.RFC3339), true})
 	}
 	if next := copy.Expires(run.at(s.name).policy); came && next.After(r.end) && g.Match("/").Access == robots.Defer {
-		s.asks = append(s.asks, ask{min(next.Sub(r.end), longest) - tick, frontier.RobotsClock, BackOff, "robots.txt cannot be had, and is not asked for again before " + next.UTC().Format(time.RFC3339), false})
+		s.asks = append(s.asks, ask{min(next.Sub(r.end), longest) - tick, frontier.RobotsClock, BackOff, "robots.txt cannot be fetched, and must not be fetched again before " + next.UTC().Format(time.RFC3339), false})
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (a *auditor) rules(s *site, r *request) error {
 	g := c.rules(policy, r.start)
 	a.checked(StaleRobots)
 	if end := c.now.Expires(*policy); c.used && r.start.After(end.Add(moment)) {
-		if err := a.ruled(StaleRobots, r, fmt.Sprintf("went by a robots.txt of %s, which was to be asked for again at %s", stamp(c.now.Fetched), stamp(end)), "RFC 9309, section 2.4"); err != nil {
+		if err := a.ruled(StaleRobots, r, fmt.Sprintf("used a robots.txt of %s, which had expired at %s", stamp(c.now.Fetched), stamp(end)), "RFC 9309, section 2.4"); err != nil {
 			return err
 		}
 	}

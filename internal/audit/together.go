@@ -38,7 +38,7 @@ func together(dirs []string, o Options, audit func(string, Options) (*Report, er
 		case TooEarly:
 			c.Rule = "between crawls, each pause was as long as the crawl before had to keep"
 		case Concurrent:
-			c.Rule = "of all crawls one asked a host at a time"
+			c.Rule = "only one of the crawls at a time had a request at a host"
 		default:
 			continue
 		}

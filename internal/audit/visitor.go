@@ -155,7 +155,7 @@ var visitorRules = map[Code]string{
 	NoRobots:    "robots.txt was requested before anything else of a host",
 	StaleRobots: "and again after 24 hours",
 	Disallowed:  "robots.txt allowed each URL",
-	TooEarly:    "each pause was as long as was asked",
+	TooEarly:    "each pause was as long as required",
 	Concurrent:  "one request at a time",
 }
 

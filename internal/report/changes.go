@@ -94,7 +94,7 @@ func (r *Report) changes() *changes {
 		{"kinds", "What became of URLs", "Each URL that either crawl knows is of one kind.", "Neither crawl knows a URL.", kindTable(d)},
 		{"changed-sites", "Changes by site", "Those with most changes come first.", "Nothing has changed.", changedSiteTable(d)},
 		{"changed", "URLs that have changed", "The first of each kind, in the order of their hosts. “crawl diff” lists all.", "Nothing has changed.", changedTable(d)},
-		{"robots-changed", "robots.txt that have changed", "And how many known URLs they allow or forbid otherwise than before, asked for or not.", "No robots.txt is another one than it was.", robotsTable(d)},
+		{"robots-changed", "robots.txt that have changed", "The figures are numbers of known URLs, requested or not, that the new robots.txt newly allows or forbids.", "No robots.txt is another one than it was.", robotsTable(d)},
 		{"robots-effect", "URLs that robots.txt decides otherwise", "The first URL of each site, with the line of the copy that decides.", "There are none.", effectTable(d)},
 	}
 	return c

@@ -69,8 +69,8 @@ func TestRequestsThatKeptTheirPausesAreTold(t *testing.T) {
 	raw, _ := pageOf(t, reportOf(t, logged(1, "200", "http://a.test/1", "-", "text/html", "")+logged(3, "200", "http://a.test/2", "-", "text/html", own)+
 		logged(6, "200", "http://a.test/3", "-", "text/html", own)))
 	for _, want := range []string{
-		"Each of 2 requests that had to keep a pause has kept it.", "The closest one left 900 ms beyond what was asked (own, line 2 of crawl.log).",
-		"No request had to wait for a Retry-After that asked for more than all else.", "0 of the requests were for robots.txt.",
+		"Each of 2 requests that had to keep a pause has kept it.", "The closest one kept 900 ms more than required (own, line 2 of crawl.log).",
+		"No request had to wait for a Retry-After that was the longest of all pauses.", "0 of the requests were for robots.txt.",
 	} {
 		if !strings.Contains(raw, want) {
 			t.Errorf("the page does not have %s", want)
@@ -124,7 +124,7 @@ func TestACrawlWithoutAnyRequestHasAReport(t *testing.T) {
 		r := reportOf(t, log)
 		raw, tree := pageOf(t, r)
 		for _, want := range []string{
-			"No request had to keep a pause.", "No request had to keep a pause yet.", "No request was sent.", "No site was asked twice.",
+			"No request had to keep a pause.", "No request had to keep a pause yet.", "No request was sent.", "No site got two requests.",
 			"There were none.", "Nothing was answered.", "Nothing is left.", "Each URL that entered the crawl was answered.",
 		} {
 			if !strings.Contains(raw, want) {

@@ -144,7 +144,7 @@ func (r *Report) politeness() []string {
 	if p.Early > 0 {
 		verdict = fmt.Sprintf("%s of %s came before the pause was over.", grouped(p.Early), plural(p.Judged, "request"))
 	}
-	closest := fmt.Sprintf("The closest one left %s beyond what was asked", span(p.Margin()))
+	closest := fmt.Sprintf("The closest one kept %s more than required", span(p.Margin()))
 	if p.Early > 0 {
 		closest = fmt.Sprintf("The earliest came %s too soon", span(-p.Least))
 	}
@@ -165,7 +165,7 @@ func (r *Report) politeness() []string {
 
 func retryAfter(n int64) string {
 	if n == 0 {
-		return "No request had to wait for a Retry-After that asked for more than all else."
+		return "No request had to wait for a Retry-After that was the longest of all pauses."
 	}
 	return plural(n, "request") + " waited for a Retry-After, as long as it said."
 }
@@ -177,7 +177,7 @@ func (r *Report) sections() []section {
 		linked = "Those that most pages link to come first."
 	}
 	all := []section{
-		{"sites", "Sites", "Sites with the most requests come first. The delay is the longest pause that was required between two requests.", "No site was asked.", r.siteTable()},
+		{"sites", "Sites", "Sites with the most requests come first. The delay is the longest pause that was required between two requests.", "No site got a request.", r.siteTable()},
 		{"broken", "Errors, and who links to them", "URLs whose last try failed. " + linked, "There are none.", r.errorTable()},
 		{"redirects", "Redirects", "Targets of redirects, from pages.jsonl.", "There are none.", r.redirectTable()},
 		{"linked", "Most linked", "By how many pages have a link to them that readers follow, once each; in the crawl or not.", "The crawl has kept no links (links.jsonl).", r.linkedTable()},
@@ -221,7 +221,7 @@ func someURLs(urls []string, pages int64) string {
 }
 
 func (r *Report) siteTable() table {
-	t := table{Caption: "Sites" + first(r.SiteRows), Head: []string{"site", "robots.txt", "delay asked by", "requests", "pages", "bytes", "delay", "median answer"}, Text: 3, Kinds: []string{Site}}
+	t := table{Caption: "Sites" + first(r.SiteRows), Head: []string{"site", "robots.txt", "delay required by", "requests", "pages", "bytes", "delay", "median answer"}, Text: 3, Kinds: []string{Site}}
 	for _, s := range r.SiteRows.Rows {
 		delay, median := "", ""
 		if s.Asked > 0 {

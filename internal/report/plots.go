@@ -41,9 +41,9 @@ func clockClass(c frontier.Clock) (class, words string) {
 // delayPlot draws the required and the actual pause of each request that had to keep one.
 func (r *Report) delayPlot() *plot {
 	p := &plot{
-		ID: "delays", Title: "Delay asked, and delay kept", W: plotWidth, H: 430,
+		ID: "delays", Title: "Required delay and actual delay", W: plotWidth, H: 430,
 		Note:  "Each dot is a request, the one of its group that was closest to being early; larger dots are larger groups. On the line the pause was kept to the microsecond; below it a request came too early.",
-		Table: table{Caption: "Delay asked and delay kept, by clock", Head: []string{"clock", "asked", "kept by the closest", "requests", "early", "line of crawl.log"}, Text: 1},
+		Table: table{Caption: "Required and actual delay, by clock", Head: []string{"clock", "required", "actual, of the closest", "requests", "early", "line of crawl.log"}, Text: 1},
 	}
 	if len(r.Delays) == 0 {
 		p.Empty = "No request had to keep a pause."
@@ -57,14 +57,14 @@ func (r *Report) delayPlot() *plot {
 	x := spans(from, to, frameLeft, plotWidth-frameRight)
 	y := spans(from, to, p.H-frameBottom, frameTop)
 	p.Marks = append(p.Marks, mark{Class: "early", Path: fmt.Sprintf("M%.1f %.1fL%.1f %.1fV%.1fZ", x.start, y.start, x.end, y.end, y.start)})
-	p.frame(x, y, "asked", "kept")
+	p.frame(x, y, "required", "actual")
 	p.Marks = append(p.Marks, mark{Class: "limit", Path: fmt.Sprintf("M%.1f %.1fL%.1f %.1f", x.start, y.start, x.end, y.end)})
 	p.Texts = append(p.Texts, label{"warn end", "too early", x.end - 10, y.start - 12})
 	p.dots(r.Delays, x, y)
 	for _, d := range r.Delays {
 		p.Table.Rows = append(p.Table.Rows, []string{string(d.Clock), span(d.Asked), span(d.Kept), grouped(d.Requests), grouped(d.Early), grouped(d.Line)})
 	}
-	p.Desc = fmt.Sprintf("A scatter plot, both axes logarithmic. Of %s that had to keep a pause, %d lie below the line on which kept equals asked.",
+	p.Desc = fmt.Sprintf("A scatter plot, both axes logarithmic. Of %s that had to keep a pause, %d lie below the line on which both delays are equal.",
 		plural(r.Polite.Judged, "request"), r.Polite.Early)
 	return p
 }
@@ -88,7 +88,7 @@ func (p *plot) dots(delays []Delay, x, y *axis) {
 		}
 		p.Marks = append(p.Marks, mark{
 			Class: "dot " + class, X: x.at(d.Asked), Y: y.at(d.Kept), R: 4 + 2*min(digits(d.Requests), 5),
-			Title: fmt.Sprintf("%s: asked %s, kept %s (%s)", d.Clock, span(d.Asked), span(d.Kept), plural(d.Requests, "request")),
+			Title: fmt.Sprintf("%s: required %s, actual %s (%s)", d.Clock, span(d.Asked), span(d.Kept), plural(d.Requests, "request")),
 		})
 	}
 	for k := range keys {
@@ -143,7 +143,7 @@ func (r *Report) rateOver(p *plot, x *axis, f func(*Point) float64, name func(fl
 
 func (r *Report) pagesPlot() *plot {
 	p, x := r.overTime("pages", "Pages a second", "Pages over time", "pages", "a second")
-	p.Note = "Pages are answers with a 2xx status, and with 304 where the archive has the page. The pauses that sites asked for bound the rate, not the machine."
+	p.Note = "Pages are answers with a 2xx status, and with 304 where the archive has the page. The rate is limited by the pauses that sites require, not by the machine."
 	r.rateOver(p, x, func(p *Point) float64 { return float64(p.Pages) }, short, "pages/s")
 	return p
 }
@@ -159,7 +159,7 @@ func (r *Report) growthPlot() *plot {
 	p, x := r.overTime("frontier", "URLs found, and URLs ended", "The frontier over time", "found", "ended", "found and not ended")
 	p.Note = "A URL is found when the page is there that leads to it, and ends with its last request or refusal. What lies between the lines is the queue."
 	if r.Running {
-		p.Note += " The crawl runs: what it has not asked for yet is not known from outside."
+		p.Note += " The crawl runs, so the URLs that it has not requested yet are not known."
 	}
 	if x == nil {
 		return p
@@ -289,7 +289,7 @@ func (r *Report) leftPlot() *plot {
 	case r.Running:
 		p.Empty = "The crawl runs: its queue is not known from outside."
 	case len(rows) == 0 && len(p.Table.Rows) > 0:
-		p.Empty = "Nothing that is left can be asked for."
+		p.Empty = "No URL that is left can be requested."
 	case len(rows) == 0:
 		p.Empty = "Nothing is left."
 	}
@@ -314,15 +314,15 @@ func (r *Report) againNote() string {
 func (r *Report) rulesPlot() *plot {
 	p := &plot{
 		ID: "rules", Title: "What robots.txt and owners decided", W: plotWidth,
-		Note: "Requests that were made, and URLs that were not asked for, by site.",
+		Note: "Requests, and URLs that were not requested, by site.",
 		Table: table{Caption: "Decisions by site" + first(r.Rules),
-			Head: []string{"site", "asked for", "forbidden by robots.txt", "refused for this purpose", "on the opt-out list"}, Text: 1, Kinds: []string{Site}},
+			Head: []string{"site", "requested", "forbidden by robots.txt", "refused for this purpose", "on the opt-out list"}, Text: 1, Kinds: []string{Site}},
 	}
 	var rows []bar
 	for _, s := range r.Rules.Rows {
 		name := string(s.Site)
 		rows = append(rows, bar{name, fmt.Sprintf("%s / %s", grouped(s.Asked), grouped(s.Refused+s.Use+s.OptOut)), []part{
-			{"c2", name + ": asked for " + grouped(s.Asked), float64(s.Asked)}, {"c3", name + ": forbidden " + grouped(s.Refused), float64(s.Refused)},
+			{"c2", name + ": requested " + grouped(s.Asked), float64(s.Asked)}, {"c3", name + ": forbidden " + grouped(s.Refused), float64(s.Refused)},
 			{"c1", name + ": refused " + grouped(s.Use), float64(s.Use)}, {"c7", name + ": left alone " + grouped(s.OptOut), float64(s.OptOut)},
 		}})
 		p.Table.Rows = append(p.Table.Rows, []string{name, grouped(s.Asked), grouped(s.Refused), grouped(s.Use), grouped(s.OptOut)})
@@ -331,7 +331,7 @@ func (r *Report) rulesPlot() *plot {
 		p.Empty = "No request was sent."
 	}
 	p.bars(rows)
-	p.Legend = p.used([]key{{"c2", "asked for"}, {"c3", "forbidden by robots.txt"}, {"c1", "refused for this purpose"}, {"c7", "on the opt-out list"}})
+	p.Legend = p.used([]key{{"c2", "requested"}, {"c3", "forbidden by robots.txt"}, {"c1", "refused for this purpose"}, {"c7", "on the opt-out list"}})
 	p.Desc = "Stacked bars, one for each site, those with the most refusals first."
 	return p
 }
@@ -339,11 +339,11 @@ func (r *Report) rulesPlot() *plot {
 func (r *Report) ratePlot() *plot {
 	p := &plot{
 		ID: "rate", Title: "Response time, and our rate", W: plotWidth, H: plotHeight,
-		Note:  "How long sites took to the first byte, by how often they were asked just then. A line that rises to the right says that the crawl was felt.",
+		Note:  "The time to the first byte, by the number of requests a second at that time. A line that rises to the right shows that the crawl slowed the site down.",
 		Table: table{Caption: "Time to first byte by the rate of requests to a site", Head: []string{"at least one request in", "requests", "median", "nine of ten"}, Text: 1},
 	}
 	if len(r.Rates) == 0 {
-		p.Empty = "No site was asked twice."
+		p.Empty = "No site got two requests."
 		return p
 	}
 	from, to := r.Rates[0].Median, 0.0
@@ -376,7 +376,7 @@ func (r *Report) ratePlot() *plot {
 
 // classWords are the words for the classes of trouble, in the order of Classes.
 var classWords = []string{
-	"name without a (public) address", "no connection", "broken off, or no HTTP", "not in time", "asked for rest", "5xx", "4xx", "anything else",
+	"name without a (public) address", "no connection", "broken off, or no HTTP", "not in time", "told to slow down", "5xx", "4xx", "anything else",
 }
 
 func (r *Report) troublePlot() *plot {

@@ -149,7 +149,7 @@ func (r *Recent) sections() []section {
 		{"latest", "Latest answers", newest, "No request was sent.", latestTable("Latest answers", "what came", r.latest)},
 		{"errors", "Latest errors", newest, "There are none.", latestTable("Latest errors", "what came", r.errors)},
 		{"refused", "Latest decisions against a request", newest + " By robots.txt, by owners, and by the opt-out list.", "There are none.", latestTable("Latest decisions against a request", "why", r.refused)},
-		{"sites", "Sites", "Sites with the most requests come first. The delay is the longest pause that was required between two requests.", "No site was asked.", r.siteTable()},
+		{"sites", "Sites", "Sites with the most requests come first. The delay is the longest pause that was required between two requests.", "No site got a request.", r.siteTable()},
 		{"slowest", "Slowest answers", "From the start of the request to the end of the answer.", "Nothing was answered.", requestTable("The slowest answers", r.Slowest)},
 	}
 }

@@ -106,7 +106,7 @@ func (r *reporter) siteEnds(s *site) {
 }
 
 func (s *site) siteRow() SiteRow {
-	return SiteRow{s.name, s.requests, s.pages, s.bytes, s.asked.Seconds(), s.clock, s.ttfb.quantile(0.5), cmp.Or(s.robots, "not asked for")}
+	return SiteRow{s.name, s.requests, s.pages, s.bytes, s.asked.Seconds(), s.clock, s.ttfb.quantile(0.5), cmp.Or(s.robots, "not requested")}
 }
 
 func (s *site) rulesRow() Rules {

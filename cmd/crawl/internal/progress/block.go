@@ -120,7 +120,7 @@ func (v *View) siteCounts() looks.Text {
 			text = append(text, looks.Span{Text: ", "}, looks.Span{Style: style, Text: fmt.Sprintf("%d %s", n, what)})
 		}
 	}
-	add(looks.Plain, v.Stats.Frontier.Out, "asked just now")
+	add(looks.Plain, v.Stats.Frontier.Out, "active now")
 	add(looks.Wait, v.sites.Waiting, "waiting")
 	add(looks.Plain, v.sites.Spent, "with a spent budget")
 	add(looks.Bad, v.sites.GivenUp, "given up")

@@ -199,7 +199,7 @@ func siteLines(w *say.Lines, s crawler.Status) {
 		n    int
 		what string
 	}{
-		{n.Busy, "asked just now"}, {n.Due, "due"}, {n.Waiting, "waiting"}, {n.Parked, "waiting for another one"},
+		{n.Busy, "active now"}, {n.Due, "due"}, {n.Waiting, "waiting"}, {n.Parked, "waiting for another one"},
 		{n.GivenUp, "given up"}, {n.Spent, "with a spent budget"}, {n.Excluded, "excluded"},
 	} {
 		if part.n > 0 {
@@ -227,7 +227,7 @@ func siteLines(w *say.Lines, s crawler.Status) {
 		w.Line("slowest", "%s: %s between two requests, %s%s", one.Site, say.Short(say.Seconds(one.Pause)), urlsOf(one.Queued, one.Again), left)
 	}
 	if one := n.Longest; one != nil && one.Queued > 1 {
-		w.Line("longest", "%s: at its pause %s take %s, if all may be asked", one.Site, say.Plural(one.Queued, "URL"), say.Short(say.Seconds(one.Seconds)))
+		w.Line("longest", "%s: at its pause %s take %s, if none is forbidden", one.Site, say.Plural(one.Queued, "URL"), say.Short(say.Seconds(one.Seconds)))
 	}
 	if one := n.Asking; one != nil {
 		w.Line("asking", "%s for %s", one.Site, say.Short(say.Seconds(one.Seconds)))

@@ -75,8 +75,8 @@ func TestAStatusFitsTheTerminal(t *testing.T) {
 	text := strings.Join(StatusBlock(s, 500, 100, false), "\n")
 	for _, want := range []string{
 		"pages        0 in this run (2xx), 0 B; 1.2 pages/s and 2.5 kB/s in the last 30 s", "░ 1 of 3 URLs known by now (33%); ",
-		"sites        5, 4 with something left: 1 asked just now, 2 waiting, 1 excluded", "waits for    robots.txt: 2 sites with 9 URLs, the first for 5.0s, the last for 1m0s",
-		"longest      http://a.test: at its pause 8 URLs take 1m20s, if all may be asked", "asking       http://b.test for 3.5s", "\n             http://c.test  given up: no answer (connect: [2Jrefused漢",
+		"sites        5, 4 with something left: 1 active now, 2 waiting, 1 excluded", "waits for    robots.txt: 2 sites with 9 URLs, the first for 5.0s, the last for 1m0s",
+		"longest      http://a.test: at its pause 8 URLs take 1m20s, if none is forbidden", "asking       http://b.test for 3.5s", "\n             http://c.test  given up: no answer (connect: [2Jrefused漢",
 		"w\n                            waits 1m0s: robots.txt, which could not be fetched and is tried again then\n", " pause: a[2Jcall for a long time",
 	} {
 		if !strings.Contains(text, want) {

@@ -86,7 +86,7 @@ func TestASeriesHasItsSnapshots(t *testing.T) {
 		t.Errorf("%d rows:\n%s", strings.Count(page, "<tr>"), page)
 	}
 	page = get(t, at, "/series/weekly/20260511T030000Z.crawl/", "What has changed?")
-	for _, want := range []string{`data-layout="ended"`, "Delay asked, and delay kept", `href="list?fate=refused"`, `<a href="explain?url=http%3A%2F%2Fa.example%2F">`, `<a href="#changes">`, `<a href="../">weekly</a>`} {
+	for _, want := range []string{`data-layout="ended"`, "Required delay and actual delay", `href="list?fate=refused"`, `<a href="explain?url=http%3A%2F%2Fa.example%2F">`, `<a href="#changes">`, `<a href="../">weekly</a>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the snapshot does not have %q", want)
 		}

@@ -251,7 +251,7 @@ func ruleLines(l *say.Lines, r *account.Rules) {
 	if r.Digest != "" {
 		copied += ", " + r.Digest
 	}
-	l.Told("", "%s; asked again after %s", copied, say.Stamp(r.Expires))
+	l.Told("", "%s; fetched again after %s", copied, say.Stamp(r.Expires))
 }
 
 func verdictInWords(r *account.Rules) string {

@@ -103,7 +103,7 @@ func robotsLines(w *say.Lines, out *Robots, v robots.Verdict, s *robots.Snapshot
 	if out.Problems > 0 {
 		w.Line("problems", "%d: %s names them", out.Problems, lint)
 	}
-	w.Line("asked again", "after %s", out.Expires.Format(time.RFC3339))
+	w.Line("expires", "%s", out.Expires.Format(time.RFC3339))
 }
 
 // fileLines prints a robots.txt after a blank line.

@@ -65,8 +65,8 @@ var stageWords = map[fetch.Stage]string{
 	fetch.StageConnectTimeout: "not connected in time",
 	fetch.StageTLS:            "no agreement on TLS (certificates, versions)",
 	fetch.StageTLSTimeout:     "no agreement on TLS in time",
-	fetch.StageStale:          "connections that the server had closed by then (asked again, costs nothing)",
-	fetch.StageCalm:           "asked for rest in the answer's place",
+	fetch.StageStale:          "connections that the server had already closed (requested again, not counted as a try)",
+	fetch.StageCalm:           "answers that only tell the crawler to slow down",
 	fetch.StageReset:          "connections broken before the answer",
 	fetch.StageAnswerTimeout:  "not answered in time",
 	fetch.StageProtocol:       "answers other than HTTP",
@@ -75,7 +75,7 @@ var stageWords = map[fetch.Stage]string{
 	fetch.StageTruncated:      "answers cut by the server",
 	fetch.StageBodyTimeout:    "answers that stopped coming",
 	fetch.StageTotalTimeout:   "answers that took too long",
-	fetch.StageChallenge:      "asked for a browser in the page's place",
+	fetch.StageChallenge:      "bot-challenge pages instead of the page",
 	fetch.StageStopped:        "broken off by us",
 }
 
