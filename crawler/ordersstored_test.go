@@ -13,9 +13,9 @@ import (
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
 
-// excludes runs a crawl in the directory from whose first page excludes another site. It returns the
-// error of Exclude and a copy of the directory that was made when Exclude had returned.
-func excludes(t *testing.T, w *crawltest.Web, from string, opener state.Opener) (err error, dir string) {
+// excludes runs a crawl in the directory from whose first page excludes another site. It returns a
+// copy of the directory that was made when Exclude had returned, and the error of Exclude.
+func excludes(t *testing.T, w *crawltest.Web, from string, opener state.Opener) (dir string, err error) {
 	w.Site("http://b.example").Page("/", "x")
 	c := anywhere(t, w, from, opener)
 	runErr := c.Run(t.Context(), crawler.HandlerFunc(func(_ context.Context, p *crawler.Page) error {
@@ -31,7 +31,7 @@ func excludes(t *testing.T, w *crawltest.Web, from string, opener state.Opener) 
 		t.Error(runErr)
 	}
 	w.AssertNeverFetched("http://b.example/robots.txt", "http://b.example/")
-	return err, dir
+	return dir, err
 }
 
 func anywhere(t *testing.T, w *crawltest.Web, dir string, opener state.Opener) *crawler.Crawler {
@@ -48,7 +48,7 @@ func anywhere(t *testing.T, w *crawltest.Web, dir string, opener state.Opener) *
 func TestAnOrderIsStoredWhenItReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 2)
-		err, dir := excludes(t, w, t.TempDir(), nil)
+		dir, err := excludes(t, w, t.TempDir(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func (unanswered) Sync(ctx context.Context) error {
 func TestAnOrderThatIsNotStoredInTimeApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		err, _ := excludes(t, chain(t, 2), t.TempDir(), silent{})
+		_, err := excludes(t, chain(t, 2), t.TempDir(), silent{})
 		if err == nil || !strings.Contains(err.Error(), "the order applies, but was not stored within 10s") {
 			t.Errorf("Exclude: %v", err)
 		}
