@@ -246,7 +246,7 @@ func (f *Fetcher) Get(ctx context.Context, turn *frontier.Turn) (Result, error) 
 	return f.Revalidate(ctx, turn, Validators{})
 }
 
-// Revalidate is like Get, for a page of which the caller has an earlier copy. The parameter copy
+// Revalidate is like Get, for a page that the caller has an earlier copy of. The parameter copy
 // identifies this copy. Revalidate asks the server to send the page only if the page has changed
 // (RFC 9110, section 13.1). If it has not changed, the Exchange has status 304 and no body. Some
 // servers send status 304 even without such a condition.
