@@ -314,7 +314,7 @@ func (c *Crawler) resume() error {
 		return err
 	}
 	now := c.storedRun()
-	if now.History, err = old.History.Next(now.Began, last); err != nil {
+	if now.History, err = old.History.Next(now.Began, c.logged, last); err != nil {
 		return err
 	}
 	now.Revisits = c.opts.Revisit != nil || old.Revisits

@@ -14,7 +14,7 @@ func TestTheOldestRunsAreCounted(t *testing.T) {
 	var last End
 	for i := range runs {
 		began := first.Add(time.Duration(i) * time.Hour)
-		next, err := h.Next(began, last)
+		next, err := h.Next(began, began, last)
 		if err != nil {
 			t.Fatal(err)
 		}

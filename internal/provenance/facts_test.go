@@ -284,6 +284,31 @@ func TestGoldenLog(t *testing.T) {
 	goldenFile(t, "log.txt", is.String())
 }
 
+// Nodes of a crawl begin at the same time: all lines of their beginnings come before the processes
+// are recorded. A process whose lines are lost is a run of its own.
+func TestRunsThatBeginTogether(t *testing.T) {
+	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	ms := func(n int) time.Time { return at.Add(time.Duration(n) * time.Millisecond) }
+	w := newWriter(t.Context(), t.TempDir(), nil, Options{})
+	r := &logReader{Provenance: w.Provenance, all: 4}
+	for _, n := range []int{1, 2, 2, 3} {
+		r.runs = append(r.runs, logRun{begun: ms(n), last: ms(900)})
+	}
+	var h processes.History
+	for i, logged := range []int{2, 1, 500, 2} { // the run that began last was killed before it was recorded
+		began := ms(10 + i)
+		h.Processes = append(h.Processes, processes.Process{Began: began, Logged: ms(logged).Add(time.Microsecond), Ended: ms(1000 + logged), End: "done"})
+	}
+	w.join(r, &h, false)
+	var is []string
+	for _, run := range w.Runs.List {
+		is = append(is, fmt.Sprint(run.Began.Sub(at).Milliseconds(), " ", run.How, " ", max(0, run.Ended.Sub(at).Milliseconds())))
+	}
+	if want := []string{"1 done 1001", "2 done 1002", "2 done 1002", "3 unknown 0", "12 done 1500"}; !slices.Equal(is, want) {
+		t.Errorf("%q, want %q", is, want)
+	}
+}
+
 // A setting that this version does not know is listed without a default. A setting that the
 // version of the crawl did not know is listed with its default.
 func TestSettingsOfOtherVersions(t *testing.T) {

@@ -226,27 +226,43 @@ func (w *writer) joinRuns(r *logReader) error {
 // join combines the runs in the log with the processes in the state, one for each run. unclean
 // is true if the last run was killed. A run may be only in the state, because its lines were
 // removed from the log. A run may be only in the log, because it was killed before it was
-// recorded, or because its version of the program records no runs.
+// recorded, or because its version of the program records no runs. A process belongs to the run
+// whose first line has the time that the process has recorded. A process of an earlier version has
+// recorded none: it belongs to the last run that began before it.
 func (w *writer) join(r *logReader, h *processes.History, unclean bool) {
 	w.Builds = map[string]processes.Build{}
-	i := 0
-	for n, of := range r.runs {
-		until := time.Time{} // when the next run begins; zero: this is the last run
-		if n+1 < len(r.runs) {
-			until = r.runs[n+1].begun
-		}
-		for ; i < len(h.Processes) && h.Processes[i].Began.Before(of.begun); i++ {
-			w.addRun(nil, &h.Processes[i], h.Builds)
-		}
-		var p *processes.Process
-		if i < len(h.Processes) && (until.IsZero() || h.Processes[i].Began.Before(until)) {
-			p = &h.Processes[i]
-			i++
-		}
-		w.addRun(&of, p, h.Builds)
+	whose := map[int64][]*processes.Process{} // by the time of the first line, to the millisecond, as the log has it
+	for _, of := range r.runs {
+		whose[of.begun.UnixMilli()] = nil
 	}
-	for ; i < len(h.Processes) && int(r.all) == len(r.runs); i++ {
-		w.addRun(nil, &h.Processes[i], h.Builds)
+	var others []*processes.Process // of earlier versions, or without a line in the log
+	for _, p := range h.Processes {
+		at := p.Logged.UnixMilli()
+		if _, known := whose[at]; known && !p.Logged.IsZero() {
+			whose[at] = append(whose[at], &p)
+		} else {
+			others = append(others, &p)
+		}
+	}
+	for n, of := range r.runs {
+		for ; len(others) > 0 && others[0].Began.Before(of.begun); others = others[1:] {
+			w.addRun(nil, others[0], h.Builds)
+		}
+		at := of.begun.UnixMilli()
+		last := n+1 == len(r.runs)
+		switch {
+		case len(whose[at]) > 0:
+			w.addRun(&of, whose[at][0], h.Builds)
+			whose[at] = whose[at][1:]
+		case len(others) > 0 && others[0].Logged.IsZero() && (last || others[0].Began.Before(r.runs[n+1].begun)):
+			w.addRun(&of, others[0], h.Builds)
+			others = others[1:]
+		default:
+			w.addRun(&of, nil, h.Builds)
+		}
+	}
+	for ; len(others) > 0 && int(r.all) == len(r.runs); others = others[1:] {
+		w.addRun(nil, others[0], h.Builds)
 	}
 	w.Runs.All = max(w.Runs.All+r.all-int64(len(r.runs)), int64(h.Forgotten+len(h.Processes)))
 	if n := len(w.Runs.List); n > 0 && w.Runs.All == int64(n) && unclean && w.Runs.List[n-1].Ended.IsZero() {
