@@ -27,8 +27,7 @@ type Crawler struct {
 	db       *store.DB  // nil without Options.Dir
 	rescans  *storedRun // the stored options of this run if it has a rescan; otherwise nil
 	revisits bool       // the queue may have entries that wait to be fetched again
-	logged   time.Time  // the time of the first line of this run in crawl.log
-	run      time.Time  // the start of this run, which identifies its stored status
+	run      time.Time  // the start of this run and the time of its first line in crawl.log; it identifies the run
 
 	// gate is read-locked while seeds are added, so that the directory is not closed meanwhile. It
 	// is locked before mu.

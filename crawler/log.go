@@ -31,8 +31,8 @@ func (c *Crawler) logBegin() error {
 		c.opts.Logger.Warn("the log of requests was removed or cut since the last run: it proves nothing of that time", "file", c.db.Log().Name(), "bytes lost", lost)
 		notes = append(notes, "lost:"+strconv.FormatInt(lost, 10))
 	}
-	c.logged = time.Now()
-	return c.db.Log().Write(&crawllog.Line{Time: c.logged, Size: -1, URL: crawllog.RunURL, Annotations: notes})
+	c.run = time.Now().UTC()
+	return c.db.Log().Write(&crawllog.Line{Time: c.run, Size: -1, URL: crawllog.RunURL, Annotations: notes})
 }
 
 // logStart writes a line to crawl.log that says how this run differs from the previous run: changed

@@ -314,11 +314,11 @@ func (c *Crawler) resume() error {
 		return err
 	}
 	now := c.storedRun()
-	if now.History, err = old.History.Next(now.Began, c.logged, last); err != nil {
+	if now.History, err = old.History.Next(now.Began, last); err != nil {
 		return err
 	}
 	now.Revisits = c.opts.Revisit != nil || old.Revisits
-	c.run, c.revisits = now.Began, now.Revisits
+	c.revisits = now.Revisits
 	start := Start{Resumed: known, Orders: c.kept, Rescan: old.Rescan && !c.opts.Rescan}
 	if now.Rescan = c.opts.Rescan || old.Rescan; now.Rescan {
 		c.rescans = &now
@@ -416,7 +416,7 @@ func (c *Crawler) begun(s Start) error {
 }
 
 func (c *Crawler) storedRun() storedRun {
-	a := storedRun{Identity: c.opts.Identity, Settings: map[string]string{}, Began: time.Now().UTC()}
+	a := storedRun{Identity: c.opts.Identity, Settings: map[string]string{}, Began: c.run}
 	for _, s := range c.opts.Settings() {
 		a.Settings[s.Name] = s.String()
 	}

@@ -24,10 +24,9 @@ const (
 
 // A Process is one run of a crawl. The JSON names of its fields never change.
 type Process struct {
-	Began  time.Time `json:"began"`
-	Logged time.Time `json:"logged,omitzero"` // time of the first line of the run in crawl.log; zero: not recorded
-	Ended  time.Time `json:"ended,omitzero"`  // zero: the process was killed, failed, or still runs
-	End    string    `json:"end,omitempty"`   // why the run ended, a crawler.End; set only if Ended is not zero
+	Began time.Time `json:"began"`          // time of the first line of the run in crawl.log; of earlier versions: some milliseconds later
+	Ended time.Time `json:"ended,omitzero"` // zero: the process was killed, failed, or still runs
+	End   string    `json:"end,omitempty"`  // why the run ended, a crawler.End; set only if Ended is not zero
 
 	Zone   string `json:"zone"`       // time zone of the machine's clock, as the system names it
 	Offset int    `json:"utc_offset"` // offset of the time zone when the run began, in seconds east of UTC
@@ -112,17 +111,17 @@ type End struct {
 	Why  string    `json:"end"` // why the run ended, a crawler.End
 }
 
-// Next returns h with this process, which has begun a run, added. logged is the time of the first
-// line of the run in crawl.log. last is the End of the previous run. All processes are stored as one value, because several values would need
+// Next returns h with this process, which has begun a run, added. last is the End of the
+// previous run. All processes are stored as one value, because several values would need
 // several commits.
-func (h *History) Next(began, logged time.Time, last End) (History, error) {
+func (h *History) Next(began time.Time, last End) (History, error) {
 	b := This()
 	digest, err := b.digest()
 	if err != nil {
 		return History{}, err
 	}
 	next := h.ended(last)
-	p := Process{Began: began, Logged: logged.UTC(), Build: digest}
+	p := Process{Began: began, Build: digest}
 	p.Zone, p.Offset = time.Now().Zone()
 	p.Clock, p.Synchronised = machineClock()
 	next.Processes = append(next.Processes, p)
@@ -159,17 +158,24 @@ func (h *History) ended(last End) History {
 }
 
 // Merge returns the history of a crawl of several nodes: each process that is in one of the
-// histories, in the order in which they began, with those ends that are known.
+// histories, in the order in which they began, with those ends that are known. A process that the
+// history with the largest Forgotten has forgotten stays forgotten.
 func Merge(all []History, ends []End) History {
 	var h History
 	var builds []map[string]Build
+	var oldest time.Time
+	for _, one := range all {
+		if one.Forgotten > h.Forgotten && len(one.Processes) > 0 {
+			h.Forgotten, oldest = one.Forgotten, one.Processes[0].Began
+		}
+	}
 	at := map[int64]int{} // for the start of each process, its index in h.Processes
 	for _, one := range all {
-		h.Forgotten = max(h.Forgotten, one.Forgotten)
 		builds = append(builds, one.Builds)
 		for _, p := range one.Processes {
 			i, known := at[p.Began.UnixNano()]
 			switch {
+			case p.Began.Before(oldest):
 			case !known:
 				at[p.Began.UnixNano()] = len(h.Processes)
 				h.Processes = append(h.Processes, p)

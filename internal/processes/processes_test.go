@@ -14,7 +14,7 @@ func TestTheOldestRunsAreCounted(t *testing.T) {
 	var last End
 	for i := range runs {
 		began := first.Add(time.Duration(i) * time.Hour)
-		next, err := h.Next(began, began, last)
+		next, err := h.Next(began, last)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,6 +46,9 @@ func TestMerge(t *testing.T) {
 		{Processes: []Process{p(1, ""), p(3, "")}, Builds: map[string]Build{"b": {Program: "x"}}, Forgotten: 2},
 		{Processes: []Process{p(1, "limit"), p(2, "")}, Builds: map[string]Build{"blimit": {Program: "y"}}},
 	}, []End{{at.Add(2), at.Add(9), "done"}, {at.Add(4), at.Add(9), "done"}, {at.Add(3), at.Add(8), "stopped"}})
+	if got := Merge([]History{{Processes: []Process{p(1, ""), p(2, "")}}, {Processes: []Process{p(3, "")}, Forgotten: 2}}, nil); len(got.Processes) != 1 || got.Forgotten != 2 {
+		t.Errorf("what one node has forgotten was counted again: %+v", got)
+	}
 	want := []Process{p(1, "limit"), p(2, "done"), p(3, "stopped")}
 	want[1].Ended, want[1].Build = at.Add(9), "b"
 	want[2].Ended, want[2].Build = at.Add(8), "b"

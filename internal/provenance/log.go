@@ -226,9 +226,9 @@ func (w *writer) joinRuns(r *logReader) error {
 // join combines the runs in the log with the processes in the state, one for each run. unclean
 // is true if the last run was killed. A run may be only in the state, because its lines were
 // removed from the log. A run may be only in the log, because it was killed before it was
-// recorded, or because its version of the program records no runs. A process belongs to the run
-// whose first line has the time that the process has recorded. A process of an earlier version has
-// recorded none: it belongs to the last run that began before it.
+// recorded, or because its version of the program records no runs. A process has begun at the time
+// of the first line of its run. In earlier versions it began later: such a process belongs to the
+// last run whose first line came before.
 func (w *writer) join(r *logReader, h *processes.History, unclean bool) {
 	w.Builds = map[string]processes.Build{}
 	whose := map[int64][]*processes.Process{} // by the time of the first line, to the millisecond, as the log has it
@@ -237,8 +237,8 @@ func (w *writer) join(r *logReader, h *processes.History, unclean bool) {
 	}
 	var others []*processes.Process // of earlier versions, or without a line in the log
 	for _, p := range h.Processes {
-		at := p.Logged.UnixMilli()
-		if _, known := whose[at]; known && !p.Logged.IsZero() {
+		at := p.Began.UnixMilli()
+		if _, known := whose[at]; known {
 			whose[at] = append(whose[at], &p)
 		} else {
 			others = append(others, &p)
@@ -254,7 +254,7 @@ func (w *writer) join(r *logReader, h *processes.History, unclean bool) {
 		case len(whose[at]) > 0:
 			w.addRun(&of, whose[at][0], h.Builds)
 			whose[at] = whose[at][1:]
-		case len(others) > 0 && others[0].Logged.IsZero() && (last || others[0].Began.Before(r.runs[n+1].begun)):
+		case len(others) > 0 && (last || others[0].Began.Before(r.runs[n+1].begun)):
 			w.addRun(&of, others[0], h.Builds)
 			others = others[1:]
 		default:

@@ -386,7 +386,7 @@ func TestTheRunsOfACollectedCrawl(t *testing.T) {
 	}
 	for i, db := range nodes {
 		began := at.Add(time.Duration(3-i) * time.Second)
-		h, err := new(processes.History).Next(began, began, processes.End{})
+		h, err := new(processes.History).Next(began, processes.End{})
 		if err == nil {
 			err = errors.Join(db.Put(processes.HistoryKey, h), db.Put(processes.EndKey, processes.End{Of: began, Time: began.Add(time.Hour), Why: "done"}), db.Close())
 		}
