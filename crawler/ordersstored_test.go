@@ -2,6 +2,7 @@ package crawler_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,7 +88,7 @@ func TestAnOrderThatIsNotStoredInTimeApplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		_, err := excludes(t, chain(t, 2), t.TempDir(), silent{})
-		if err == nil || !strings.Contains(err.Error(), "the order applies, but was not stored within 10s") {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the order applies, but was not stored within 10s") {
 			t.Errorf("Exclude: %v", err)
 		}
 		if d := time.Since(began); d < 10*time.Second {

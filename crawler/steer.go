@@ -26,8 +26,8 @@ import (
 // reason that is too long, or an error of the disk.
 //
 // During Run, Pause waits until the order is stored, usually some milliseconds. If the disk or the
-// database has not stored it after ten seconds, the order applies, and the error says that it is
-// not stored.
+// database has not stored it after ten seconds, the order applies, and the error wraps
+// context.DeadlineExceeded.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }
@@ -46,9 +46,9 @@ func (c *Crawler) Resume(reason string) error {
 // continue.
 //
 // The longer pause applies to the whole crawl. Slow waits until the order is stored, as Pause does;
-// later runs keep the pause, even after a kill, until Options.Lift revokes it. The error is a *frontier.FasterError if a
-// longer pause applies already, an *OptionError for an invalid site or pause, or one of the errors
-// of Pause.
+// later runs keep the pause, even after a kill, until Options.Lift revokes it. The error is a
+// *frontier.FasterError if a longer pause applies already, an *OptionError for an invalid site or
+// pause, or one of the errors of Pause.
 func (c *Crawler) Slow(of string, delay time.Duration, reason string) error {
 	of, err := parseTarget(of)
 	if err != nil {
@@ -301,7 +301,8 @@ func (c *Crawler) write(o Order) error {
 	})
 }
 
-var errStoring = fmt.Errorf("crawler: the order applies, but was not stored within %v: if this process ends before the disk or the database answers, give the order again", storeWait)
+// errStoring says that an order was not stored within storeWait.
+var errStoring = fmt.Errorf("crawler: the order applies, but was not stored within %v: if this process ends before the disk or the database answers, give the order again (%w)", storeWait, context.DeadlineExceeded)
 
 // note is like write, but does not check whether the directory is open.
 func (c *Crawler) note(o Order) error {

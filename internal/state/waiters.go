@@ -33,17 +33,19 @@ func tell(callers []chan error, err error) {
 	}
 }
 
-// Wait returns a channel that gets the result when all operations are committed, or cannot be. It
-// returns nil if all of them are committed. queued says whether the queue has operations.
-func (w *Waiters) Wait(queued bool) <-chan error {
+// Wait returns a channel that gets the result when all operations are committed, or cannot be.
+// queued says whether the queue has operations, and err is the error that has ended all commits.
+func (w *Waiters) Wait(queued bool, err error) <-chan error {
 	c := make(chan error, 1)
 	switch {
+	case err != nil:
+		c <- err
 	case queued:
 		w.queued = append(w.queued, c)
 	case w.committing:
 		w.taken = append(w.taken, c)
 	default:
-		return nil
+		c <- nil
 	}
 	return c
 }
@@ -53,11 +55,8 @@ func (w *Waiters) Wait(queued bool) <-chan error {
 func (db *DB) Sync(ctx context.Context) error {
 	q := &db.queue
 	q.mu.Lock()
-	err, done := q.err, q.waiters.Wait(len(q.ops) > 0)
+	done := q.waiters.Wait(len(q.ops) > 0, q.err)
 	q.mu.Unlock()
-	if err != nil || done == nil {
-		return err
-	}
 	nudge(q.hurry)
 	return Await(ctx, done)
 }

@@ -272,11 +272,8 @@ func (db *node) Put(key string, value any) error {
 func (db *node) Sync(ctx context.Context) error {
 	q := &db.queue
 	q.mu.Lock()
-	err, done := q.err, q.waiters.Wait(len(q.ops) > 0)
+	done := q.waiters.Wait(len(q.ops) > 0, q.err)
 	q.mu.Unlock()
-	if err != nil || done == nil {
-		return err
-	}
 	nudge(q.hurry)
 	return state.Await(ctx, done)
 }

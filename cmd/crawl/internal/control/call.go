@@ -116,6 +116,9 @@ func refused(resp *http.Response, raw []byte) error {
 	if json.Unmarshal(raw, &body) != nil || body.Error == "" {
 		body.Error = resp.Status
 	}
+	if resp.StatusCode == http.StatusInternalServerError {
+		return errors.New(body.Error)
+	}
 	return &RefusedError{body.Error, body.Ended}
 }
 

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,6 +109,8 @@ func handle(w http.ResponseWriter, r *http.Request, do func(Ask) error) {
 		answer(w, http.StatusConflict, refusal{Error: strings.TrimPrefix(err.Error(), "frontier: ")})
 	case errors.As(err, &option):
 		answer(w, http.StatusBadRequest, refusal{Error: option.Reason})
+	case errors.Is(err, context.DeadlineExceeded): // the change applies, and is not stored
+		answer(w, http.StatusInternalServerError, refusal{Error: err.Error()})
 	default:
 		answer(w, http.StatusBadRequest, refusal{Error: err.Error()})
 	}

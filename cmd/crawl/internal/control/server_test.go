@@ -138,6 +138,17 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	}
 }
 
+// A change that applies and is not stored was not refused.
+func TestAChangeThatIsNotStoredIsNotRefused(t *testing.T) {
+	dir, c := short(t), new(recorder)
+	opened(t, dir, Handler(c))
+	c.err = fmt.Errorf("not stored: %w", context.DeadlineExceeded)
+	err := Tell(t.Context(), dir, "exclude", Ask{Of: "a.example", Reason: "x"})
+	if err == nil || err.Error() != c.err.Error() || errors.As(err, new(*RefusedError)) {
+		t.Errorf("%T: %v", err, err)
+	}
+}
+
 func TestNobodyIsThere(t *testing.T) {
 	dir := short(t)
 	if _, err := Status(t.Context(), dir); !errors.Is(err, ErrNobody) {
