@@ -428,7 +428,9 @@ func (f *Frontier) hand(ctx context.Context, s *site) (*Turn, error) {
 		f.fail(err)
 	}
 	barred := err != nil || ctx.Err() != nil || f.barred(s, f.now()) || !f.has(s.name)
-	shut := !s.page || f.shut(s) // a site without page requests (see shut) at the pick gets no page now, even if pages were allowed since
+	// s.page was set when the site was picked. Pages that were allowed after that must wait for the
+	// next pick.
+	shut := !s.page || f.shut(s)
 	if !barred && s.next(shut) < 0 {
 		f.mu.Unlock()
 		err = f.read(s, shut)

@@ -91,9 +91,9 @@ func ordered(dir string, records map[string]int) error {
 	return nil
 }
 
-// browse reads the copy of a site as a browser does: from its index page, by relative links. A
-// link without a file is a record that no result has, and so is a link to the site that leads to
-// a page with a copy.
+// browse reads the copy of a site as a browser does: from its index page, by relative links. It
+// adds a record for each page that it reads. It also adds a record, which no right result has, for
+// each link to a missing file, and for each link to the page /old, which must lead to its copy.
 func browse(dir string, records map[string]int) error {
 	var first string
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

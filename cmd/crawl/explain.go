@@ -51,7 +51,8 @@ crawl, explain prints which setting of the last run keeps it out.
 It contacts no site. It reads the tries from crawl.log, and links to URLs that have
 not entered the crawl from links.jsonl, if there is one (--output links).
 
-While a process runs the crawl, the answer comes from that process. Docs: docs/reference/explain.md.`,
+While a process runs the crawl, the answer comes from that process. Docs:
+docs/reference/explain.md.`,
 		Example: `  crawl explain https://example.org/private/
   crawl explain news.crawl https://example.org/a https://example.org/b
   crawl explain --body news.crawl https://example.org/a > a.html

@@ -259,7 +259,7 @@ func (f *figureTable) text(where, text string) {
 // settled matches lines of settings, of times and of rules, which have numbers of their
 // own; fate matches a line of one fate.
 var (
-	settled = regexp.MustCompile(`^(crawl |limits |remark |least margin |from .* to .*Z$|[a-z-]+ .*: (kept|not checked))`)
+	settled = regexp.MustCompile(`^(crawl |limits |remark |least margin |from .* to .*Z$|[a-z-]+ .*: (kept|nothing to check))`)
 	fate    = regexp.MustCompile(`^ +(\d+ [a-z]+)$`)
 )
 

@@ -42,13 +42,13 @@ has its figures as a table. The file makes no request and has no script, so it c
 be sent, kept and printed.
 
 The figures come from crawl.log, pages.jsonl, links.jsonl and the state of the
-crawl, and nothing is changed. For a crawl that runs, they come from crawl.log
-alone. Lines of the log that cannot be read are counted.
+crawl, and nothing is changed. While a crawl runs, its state cannot be read, so the
+figures of the queue are missing. Lines of the log that cannot be read are counted.
 
 --near-duplicates also compares the main texts of pages, which it reads from the
 archive. --since names an earlier crawl of the same sites: the report then also
-shows what has changed since, as crawl diff does. --json prints the same figures for programs.
-Docs: docs/reference/report.md.`,
+shows what has changed since, as crawl diff does. --json prints the same figures
+for programs. Docs: docs/reference/report.md.`,
 		Example: `  crawl report news.crawl
   crawl report --out - news.crawl > /var/www/news.html
   crawl report --since last.crawl news.crawl

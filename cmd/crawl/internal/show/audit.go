@@ -61,7 +61,7 @@ func ofThem(robots, use int) string {
 // checkLines prints, for each rule, how much was checked.
 func checkLines(l *say.Lines, all []audit.Check) {
 	for _, c := range all {
-		label, what := looks.Span{Text: string(c.Code)}, looks.Span{Text: "not checked, because it never applied"}
+		label, what := looks.Span{Text: string(c.Code)}, looks.Span{Text: "nothing to check"}
 		switch {
 		case c.Violations > 0:
 			label.Style = looks.Bad
