@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/permesso-crawler/permesso/internal/crawllog"
 	"github.com/permesso-crawler/permesso/internal/digest"
@@ -89,47 +88,22 @@ type nodeLog struct {
 	file   *os.File
 	want   state.Mark
 	marked *marking // reads the committed part of the log, which want describes
-	lines  *lines.Reader
-	line   []byte    // the current line; nil: there is no further line
-	time   time.Time // time of the current line, or of an earlier line if that is later
 }
 
-func (c *collection) openLog(n *collectedNode) (*nodeLog, error) {
-	file, err := os.Open(n.path(store.LogFile))
+func openLog(n *collectedNode) (*nodeLog, error) {
+	path, want := n.path(store.LogFile), n.Growing[store.LogFile]
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	l := &nodeLog{path: n.path(store.LogFile), file: file, want: n.Growing[store.LogFile]}
-	l.marked = &marking{r: io.LimitReader(file, l.want.Length)}
-	in := io.Reader(l.marked)
-	if n.Unclean { // read uncommitted lines, too, because the log is evidence of every request
-		in = io.MultiReader(l.marked, file)
-	}
-	l.lines = lines.NewReader(&stopping{c.ctx, in})
-	return l, nil
+	return &nodeLog{path, file, want, &marking{r: io.LimitReader(file, want.Length)}}, nil
 }
 
-// next reads the next line into l.line, with its newline.
-func (l *nodeLog) next() error {
-	line, err := l.lines.Next()
-	if err == io.EOF || err == nil && l.lines.Torn() {
-		l.line = nil
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", l.path, err)
-	}
-	l.line = append(append(l.line[:0], line...), '\n')
-	if p, err := crawllog.Parse(string(line)); err == nil && p.Time.After(l.time) {
-		l.time = p.Time
-	}
-	return nil
-}
-
-// log merges the logs of all nodes by time. The lines of each node keep their order.
+// log merges the logs of all nodes.
 func (c *collection) log() (err error) {
 	out := newCollected(c, store.LogFile)
 	var all []*nodeLog
+	var readers []io.Reader
 	defer func() {
 		for _, l := range all {
 			err = errors.Join(err, l.file.Close())
@@ -137,7 +111,7 @@ func (c *collection) log() (err error) {
 	}()
 	for i := range c.nodes {
 		n := &c.nodes[i]
-		l, err := c.openLog(n)
+		l, err := openLog(n)
 		if errors.Is(err, fs.ErrNotExist) && n.Growing[store.LogFile].Length == 0 {
 			continue
 		}
@@ -145,32 +119,33 @@ func (c *collection) log() (err error) {
 			return err
 		}
 		all = append(all, l)
-		if err := l.next(); err != nil {
-			return err
+		in := io.Reader(l.marked)
+		if n.Unclean { // read uncommitted lines, too, because the log is evidence of every request
+			in = io.MultiReader(l.marked, l.file)
 		}
+		readers = append(readers, &stopping{c.ctx, in})
 	}
-	for {
-		var first *nodeLog
-		for _, l := range all {
-			if l.line != nil && (first == nil || l.time.Before(first.time)) {
-				first = l
-			}
-		}
-		if first == nil {
-			break
-		}
-		_, err := out.Write(first.line)
+	write := func(text []byte) error {
+		_, err := out.Write(text)
 		if err == nil {
-			err = first.next()
+			_, err = out.Write([]byte("\n"))
 		}
-		if err != nil {
-			return errors.Join(err, out.close())
+		return err
+	}
+	err = crawllog.Merge(readers, func(_ int64, _ *crawllog.Line, text []byte) error { return write(text) },
+		func(log int, _ int64, text []byte, why error) error {
+			if errors.Is(why, crawllog.ErrLong) {
+				return fmt.Errorf("%s: %w", all[log].path, why)
+			}
+			return write(text)
+		})
+	for _, l := range all {
+		if err == nil {
+			err = out.compare(l.path, l.marked.Mark, l.want)
 		}
 	}
-	for _, l := range all {
-		if err := out.compare(l.path, l.marked.Mark, l.want); err != nil {
-			return errors.Join(err, out.close())
-		}
+	if err != nil {
+		return errors.Join(err, out.close())
 	}
 	return out.finish()
 }
