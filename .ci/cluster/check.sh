@@ -79,6 +79,12 @@ names=(one node1 node2 node3)
 began=$SECONDS
 run one "$walk"
 for node in node1 node2 node3; do run $node "$port" --state "$state"; done
+# A report of nodes that run, as soon as all have begun and one has pages.
+for ((i = 0; i < 300; i++)); do
+	[ "$(find "$work"/node{1,2,3}.crawl -name crawl.log -o -name pages.jsonl -size +0 2>/dev/null | wc -l)" -lt 4 ] || break
+	sleep 0.1
+done
+"$crawl" report --json --state "$state" "$work"/node{1,2,3}.crawl >"$work/running.json"
 for i in "${!crawls[@]}"; do
 	code=0
 	wait "${crawls[$i]}" || code=$?
@@ -92,6 +98,7 @@ echo "crawled in $((SECONDS - began)) s"
 
 nodes=("$work"/node{1,2,3}.crawl)
 all=$work/all.crawl
+"$crawl" report --json --state "$state" "${nodes[@]}" >"$work/nodes.json"
 "$crawl" collect --state "$state" "${nodes[@]}" "$all"
 python3 "$here/check.py" "$work/one.crawl" "$all" "$site/access.log" "${nodes[@]}"
 
@@ -100,6 +107,15 @@ python3 "$here/check.py" "$work/one.crawl" "$all" "$site/access.log" "${nodes[@]
 "$crawl" report --json "$all" >"$work/report.json"
 python3 "$here/../report/check.py" "$all" "$work/report.json"
 "$crawl" report --out "$work/report.html" "$all"
+python3 - "$work"/{running,nodes,report}.json <<'END'
+import json, sys
+running, nodes, whole = [json.load(open(path)) for path in sys.argv[1:]]
+assert [n["dir"][-11:] for n in running["nodes"]] == ["node%d.crawl" % n for n in (1, 2, 3)], running["nodes"]
+assert running["requests"] <= nodes["requests"] and running["urls"] > 0 and running["other_lines"] == 0, (running["requests"], running["others"])
+assert {n["state"] for n in nodes["nodes"]} == {"ended"}, nodes["nodes"]
+differs = [name for name in whole if name != "name" and whole[name] != nodes.get(name)]
+assert not differs, "the report of the nodes differs in: %s" % differs
+END
 pages=$(wc -l <"$all/pages.jsonl")
 "$crawl" export "$all" --format jsonl --output "$work/all.jsonl" --force
 [ "$(wc -l <"$work/all.jsonl")" -ge "$pages" ] || fail "the export has fewer rows than pages.jsonl"

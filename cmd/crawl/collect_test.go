@@ -263,6 +263,15 @@ func (c *collecting) fates(dir string) map[string]string {
 	return fates
 }
 
+// report returns the figures of a report.
+func (c *collecting) report(args ...string) (r map[string]json.RawMessage) {
+	c.Helper()
+	if err := json.Unmarshal([]byte(c.crawl(0, slices.Concat([]string{"report", "--json"}, args)...)), &r); err != nil {
+		c.Fatal(err)
+	}
+	return r
+}
+
 func (c *collecting) lines(parts ...string) (n int) {
 	c.Helper()
 	f, err := os.Open(filepath.Join(append([]string{c.dir}, parts...)...))
@@ -279,8 +288,18 @@ func TestACollectedCrawlIsThatOfOneMachine(t *testing.T) {
 	t.Parallel()
 	c := newCollecting(t, 6, 24)
 	c.nodes(3, 20, 40, 60)
+	nodes := c.report(c.nodeDirs(3)...)
 	said := c.crawl(0, slices.Concat([]string{"collect"}, c.nodeDirs(3), []string{"all.crawl"})...)
 	c.readAs("all.crawl")
+	whole := c.report("all.crawl")
+	if len(nodes) != len(whole)+1 {
+		c.Errorf("the report of nodes has %d names, that of their crawl %d", len(nodes), len(whole))
+	}
+	for name := range whole {
+		if name != "name" && !bytes.Equal(nodes[name], whole[name]) {
+			c.Errorf("report: %s is %s for the nodes, and %s for their crawl", name, nodes[name], whole[name])
+		}
+	}
 	if s := c.status("--state", c.state); s.State != "ended" {
 		c.Errorf("after the end, the status is %+v", s)
 	}
@@ -403,6 +422,13 @@ func (c *collecting) running(n int) {
 	}
 	if said := c.crawl(0, "list", "--count", "--state", c.state); !strings.Contains(said, "fetched") {
 		c.Errorf("list, while it runs: %s", said)
+	}
+	if r := c.report(append(c.nodeDirs(n), "--state", c.state)...); string(r["other_lines"]) != "0" || string(r["requests"]) == "0" || bytes.Count(r["nodes"], []byte(`"running"`)) != n {
+		c.Errorf("report, while it runs: %s", r)
+	}
+	const without = "crawl: the report is without the requests and pages of the nodes node"
+	if said := c.crawl(0, "report", "node0.crawl"); n > 1 != strings.Contains(said, without) || !strings.Contains(said, "node0.crawl/report.html") {
+		c.Errorf("report of one node, while it runs: %s", said)
 	}
 }
 

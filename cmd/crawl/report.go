@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/output"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/internal/gauge"
@@ -25,14 +27,14 @@ const reportFile = "report.html"
 
 // reportFlags are the flags of crawl report.
 type reportFlags struct {
-	json, near       bool
-	out, temp, since string
+	json, near              bool
+	out, temp, since, state string
 }
 
 func (p *program) reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use:   "report [flags] DIR",
+		Use:   "report [flags] DIR...",
 		Short: "write a report of a crawl: one page with charts",
 		Long: `report writes one HTML file about a crawl, DIR/report.html. It shows whether the
 required delays were kept, pages and bytes over time, the queue, the answers, the
@@ -48,34 +50,47 @@ figures of the queue are missing. Lines of the log that cannot be read are count
 --near-duplicates also compares the main texts of pages, which it reads from the
 archive. --since names an earlier crawl of the same sites: the report then also
 shows what has changed since, as crawl diff does. --json prints the same figures
-for programs. Docs: docs/reference/report.md.`,
+for programs.
+
+For a crawl on several machines (crawl run --state), name the directories of its
+nodes. The page is then about their part of the crawl, as it is now, and about the
+whole queue, which comes from the database that the first node names, or --state.
+Docs: docs/reference/report.md.`,
 		Example: `  crawl report news.crawl
   crawl report --out - news.crawl > /var/www/news.html
   crawl report --since last.crawl news.crawl
-  crawl report --json news.crawl | jq .politeness`,
+  crawl report --json news.crawl | jq .politeness
+  crawl report --out news.html node1.crawl node2.crawl node3.crawl`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exit.Usagef("crawl report takes one argument, the directory of a crawl")
+			if len(args) == 0 {
+				return exit.Usagef("crawl report takes the directory of a crawl, or those of the nodes of a crawl on several machines")
 			}
-			return p.report(cmd.Context(), &f, args[0])
+			return p.report(cmd.Context(), &f, args)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.json, "json", false, "print the figures as JSON in place of the page")
-	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in DIR)")
+	flags.StringVarP(&f.out, "out", "o", "", "file for the page; - for standard output (default: report.html in the first DIR)")
 	flags.BoolVar(&f.near, "near-duplicates", false, "show pages with nearly the same text; it reads the archive, some 3 ms a page")
 	flags.StringVar(&f.since, "since", "", "`directory` of an earlier crawl: show what has changed since")
+	stateFlag(flags, &f.state)
 	flags.StringVar(&f.temp, "temp", "", "directory for temporary files, some 800 bytes a request and what links.jsonl has (default: the system's)")
 	return cmd
 }
 
-func (p *program) report(ctx context.Context, f *reportFlags, dir string) error {
+func (p *program) report(ctx context.Context, f *reportFlags, dirs []string) error {
+	for _, dir := range dirs {
+		if !crawldir.Exists(dir) {
+			return crawldir.Missing(dir)
+		}
+	}
+	dir, several := dirs[0], f.state != "" || len(dirs) > 1 || nodes.Is(dirs[0])
 	switch {
 	case f.json && f.out != "" && f.out != "-":
 		return exit.Usagef("--json prints to standard output: --out is for the page")
-	case !crawldir.Exists(dir):
-		return crawldir.Missing(dir)
-	case !crawldir.Exists(filepath.Join(dir, store.StateFile)):
+	case several && f.near:
+		return exit.Usagef("--near-duplicates reads the archive of one directory: name the one that crawl collect makes of the nodes")
+	case !several && !crawldir.Exists(filepath.Join(dir, store.StateFile)):
 		return crawldir.NoCrawl(dir)
 	case f.since != "" && !crawldir.Exists(filepath.Join(f.since, store.StateFile)):
 		return exit.Usagef("--since: there is no crawl in %s: it has no %s", f.since, store.StateFile)
@@ -87,9 +102,13 @@ func (p *program) report(ctx context.Context, f *reportFlags, dir string) error 
 	}
 	var r *report.Report
 	var err error
-	g := new(gauge.Gauge)
-	p.meanwhile(reading("report", dir, g), func() {
-		r, err = report.Dir(gauge.With(ctx, g), dir, report.Options{Temp: f.temp, Since: f.since, Near: f.near})
+	g, o := new(gauge.Gauge), report.Options{Temp: f.temp, Since: f.since, Near: f.near}
+	p.meanwhile(reading("report", strings.Join(dirs, ", "), g), func() {
+		if several {
+			r, err = reportNodes(gauge.With(ctx, g), f.state, dirs, o)
+		} else {
+			r, err = report.Dir(gauge.With(ctx, g), dir, o)
+		}
 	})
 	if errors.Is(err, report.ErrNoArchive) {
 		return exit.Usagef("--near-duplicates: %w: crawl with --output warc,jsonl", err)
@@ -99,6 +118,9 @@ func (p *program) report(ctx context.Context, f *reportFlags, dir string) error 
 	}
 	if r.Running {
 		p.note("crawl: this is of a crawl that runs: what %s says so far", filepath.Join(dir, store.LogFile))
+	}
+	if missing := r.NodeNames(func(n *report.Node) bool { return n.Dir == "" }); len(missing) > 0 {
+		p.note("crawl: the report is without the requests and pages of the nodes %s: name their directories, too", strings.Join(missing, ", "))
 	}
 	if r.NotCompared != nil {
 		p.note("crawl: %s%s", r.NotCompared.Words(), sinceOther(r.NotCompared, dir))
@@ -118,6 +140,43 @@ func (p *program) report(ctx context.Context, f *reportFlags, dir string) error 
 		return err
 	}
 	return p.writeReport(f, dir, r)
+}
+
+// reportNodes reports on a crawl on several machines, whose state the flag --state names or, if it
+// is empty, the first of the directories.
+func reportNodes(ctx context.Context, flag string, dirs []string, o report.Options) (r *report.Report, err error) {
+	state, err := nodes.Find(flag, dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	all, err := nodes.Of(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	of := make([]report.Node, len(all))
+	for i, n := range all {
+		of[i] = report.Node{Name: n.Name, State: n.State}
+	}
+	for _, dir := range dirs {
+		name, err := nodes.Name(dir)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(of, func(n report.Node) bool { return n.Name == name })
+		switch {
+		case i < 0:
+			return nil, exit.Usagef("%s is the directory of the node %s, which this crawl does not have", dir, name)
+		case of[i].Dir != "":
+			return nil, exit.Usagef("%s and %s are both of the node %s: name one of them", of[i].Dir, dir, name)
+		}
+		of[i].Dir = dir
+	}
+	reader, _, err := crawldir.OpenWhole(flag, dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	return report.Nodes(ctx, reader, of, o)
 }
 
 // sinceOther returns a colon and the command that compares with a crawl that the user names. It

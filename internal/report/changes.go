@@ -13,6 +13,9 @@ import (
 // compare finds what has changed since another crawl: Options.Since, or the crawl before this
 // one.
 func (r *reporter) compare() error {
+	if len(r.Nodes) > 0 {
+		return r.compareNodes()
+	}
 	if r.Running {
 		if r.Options.Since != "" {
 			r.NotCompared = &NotCompared{r.Options.Since, "this crawl runs", "make the report again when it has ended"}
@@ -21,7 +24,7 @@ func (r *reporter) compare() error {
 	}
 	o := diff.Options{Temp: r.Temp, Most: mostRows}
 	if r.Options.Since != "" {
-		d, err := diff.Compare(r.ctx, r.Options.Since, r.dir, o)
+		d, err := diff.Compare(r.ctx, r.Options.Since, r.dirs[0], o)
 		r.Report.Since = d
 		return err
 	}
@@ -29,7 +32,7 @@ func (r *reporter) compare() error {
 	if err != nil || before == "" {
 		return err
 	}
-	d, err := diff.Compare(r.ctx, before, r.dir, o)
+	d, err := diff.Compare(r.ctx, before, r.dirs[0], o)
 	if r.NotCompared = unusable(before, err); r.NotCompared != nil {
 		return nil // make the report without a comparison, because Options.Since did not ask for one
 	}

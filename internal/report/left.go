@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -165,21 +166,35 @@ func (r *reporter) readPages() error {
 	for i := range r.Redirect.Rows {
 		places[r.Redirect.Rows[i].URL] = &r.Redirect.Rows[i].To
 	}
-	for p, err := range store.ReadPages(r.ctx, r.dir) {
-		var damaged *store.DamagedError
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+	for _, dir := range r.dirs {
+		err := eachRecord(store.ReadPages(r.ctx, dir), func(p *store.PageRecord) error {
+			for _, title := range titles[p.URL] {
+				*title = clip(p.Title, mostTitle)
+			}
+			if to := places[p.URL]; to != nil {
+				*to = p.Location
+			}
 			return nil
-		case errors.As(err, &damaged):
-			continue
-		case err != nil:
+		})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		for _, title := range titles[p.URL] {
-			*title = clip(p.Title, mostTitle)
+	}
+	return nil
+}
+
+// eachRecord calls f for each record that can be read. It stops at the first error of f.
+func eachRecord[T any](all iter.Seq2[*T, error], f func(*T) error) error {
+	for record, err := range all {
+		var damaged *store.DamagedError
+		if errors.As(err, &damaged) {
+			continue
 		}
-		if to := places[p.URL]; to != nil {
-			*to = p.Location
+		if err == nil {
+			err = f(record)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

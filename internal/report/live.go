@@ -40,7 +40,7 @@ type liveSite struct {
 
 // NewLive returns a Live for the crawl with the given name.
 func NewLive(name string) *Live {
-	l := &Live{r: newReporter(context.Background(), name, Options{}), sites: map[frontier.Site]*liveSite{}}
+	l := &Live{r: newReporter(context.Background(), []string{name}, Options{}), sites: map[frontier.Site]*liveSite{}}
 	l.r.Name, l.r.Runs = name, 1
 	return l
 }

@@ -32,7 +32,7 @@ func (r *reporter) readNear() (err error) {
 	if !r.Options.Near {
 		return nil
 	}
-	source, err := export.Open(r.dir)
+	source, err := export.Open(r.dirs[0])
 	switch {
 	case errors.Is(err, export.ErrNoCrawl), err == nil && len(source.WARCs) == 0:
 		return ErrNoArchive

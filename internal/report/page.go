@@ -85,6 +85,7 @@ func (r *Report) warnings() (all []string) {
 	if r.Running {
 		all = append(all, "This is of a crawl that runs: what its log says so far. Its queue and its identity are not known from outside.")
 	}
+	all = append(all, r.nodeWarnings()...)
 	if r.Killed > 0 {
 		all = append(all, fmt.Sprintf("Runs that did not end by themselves: %d. A kill may have taken lines of the log.", r.Killed))
 	}

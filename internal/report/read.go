@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -59,7 +58,7 @@ func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rep := newReporter(ctx, abs, o)
+	rep := newReporter(ctx, []string{abs}, o)
 	defer func() { err = errors.Join(err, rep.close()) }()
 	var inUse *store.InUseError
 	switch rep.state, err = store.OpenReader(dir); {
@@ -67,12 +66,21 @@ func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 		rep.Running = true
 	case err != nil:
 		return nil, err
+	default:
+		defer func() { err = errors.Join(err, rep.state.Close()) }()
 	}
-	for _, name := range []string{store.LogFile, store.LinksFile, store.PagesFile} {
-		gauge.Of(ctx).Expect(filepath.Join(abs, name))
+	return rep.report()
+}
+
+// report makes the report of the crawl, whose state is open if it can be read.
+func (r *reporter) report() (*Report, error) {
+	for _, dir := range r.dirs {
+		for _, name := range []string{store.LogFile, store.LinksFile, store.PagesFile} {
+			gauge.Of(r.ctx).Expect(filepath.Join(dir, name))
+		}
 	}
-	for _, step := range []func() error{rep.readAsked, rep.readLog, rep.readQueue, rep.eachSite, rep.readLinks, rep.eachURL, rep.eachFound, rep.eachBody, rep.finish, rep.readNear, rep.readPages, rep.compare} {
-		err := ctx.Err()
+	for _, step := range []func() error{r.readAsked, r.readLog, r.readQueue, r.eachSite, r.readLinks, r.eachURL, r.eachFound, r.eachBody, r.finish, r.readNear, r.readPages, r.compare} {
+		err := r.ctx.Err()
 		if err == nil {
 			err = step()
 		}
@@ -80,7 +88,7 @@ func Dir(ctx context.Context, dir string, o Options) (r *Report, err error) {
 			return nil, err
 		}
 	}
-	return rep.Report, nil
+	return r.Report, nil
 }
 
 // A reporter makes one report. It is not safe for concurrent use.
@@ -88,7 +96,7 @@ type reporter struct {
 	*Report
 	Options
 	ctx     context.Context
-	dir     string
+	dirs    []string         // of the crawl, or of its nodes
 	state   *store.Reader    // nil if the crawl is running
 	account *account.Account // nil if state is nil
 
@@ -118,7 +126,7 @@ type reporter struct {
 	same     top[Duplicate]
 }
 
-func newReporter(ctx context.Context, dir string, o Options) *reporter {
+func newReporter(ctx context.Context, dirs []string, o Options) *reporter {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
@@ -126,8 +134,8 @@ func newReporter(ctx context.Context, dir string, o Options) *reporter {
 		o.order = func(temp string) order { return crawllog.NewOrder(temp) }
 	}
 	return &reporter{
-		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dir), Other: []Other{}},
-		Options: o, ctx: ctx, dir: dir,
+		Report:  &Report{Format: Format, Program: "permesso/" + crawler.Version, Name: filepath.Base(dirs[0]), Other: []Other{}},
+		Options: o, ctx: ctx, dirs: dirs,
 		status: tally{}, stages: tally{}, types: map[string]*Type{},
 		delays: map[delayBin]*closest{}, rates: map[int]*histogram{}, fates: map[frontier.Code]int64{},
 		sites: o.order(o.Temp), urls: o.order(o.Temp), found: o.order(o.Temp), bodies: o.order(o.Temp),
@@ -153,11 +161,7 @@ func newReporter(ctx context.Context, dir string, o Options) *reporter {
 }
 
 func (r *reporter) close() error {
-	errs := []error{r.sites.Close(), r.urls.Close(), r.found.Close(), r.bodies.Close()}
-	if r.state != nil {
-		errs = append(errs, r.state.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(r.sites.Close(), r.urls.Close(), r.found.Close(), r.bodies.Close())
 }
 
 // readAsked reads the identity and the settings of the crawl.
@@ -175,11 +179,10 @@ func (r *reporter) readAsked() (err error) {
 
 // readLog reads crawl.log from its first line to its last.
 func (r *reporter) readLog() error {
-	name := filepath.Join(r.dir, store.LogFile)
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return &store.DamagedError{Path: name, Err: errors.New("it is missing, and a report needs it")}
+	if len(r.Nodes) > 0 {
+		return r.mergeLogs()
 	}
+	file, err := openLog(r.dirs[0])
 	if err != nil {
 		return err
 	}

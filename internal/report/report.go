@@ -21,6 +21,7 @@ type Report struct {
 	Token   string    `json:"token,omitempty"`   // product token of the crawler; empty if the crawl is running
 	Contact string    `json:"contact,omitempty"` // contact of the operator; empty if the crawl is running
 	Running bool      `json:"running"`           // a process is running the crawl, so the queue could not be read
+	Nodes   []Node    `json:"nodes,omitempty"`   // the nodes of a crawl on several machines
 	Runs    int       `json:"runs"`
 	Killed  int       `json:"killed"` // number of runs that were killed, as the first line of the next run says
 	First   time.Time `json:"first,omitzero"`

@@ -52,17 +52,21 @@ const (
 // its links may be there more than once. Their records have the same keys, so takeLink counts
 // them once.
 func (r *reporter) readLinks() error {
-	from, seen := "", map[string]byte{}
-	for l, err := range store.ReadLinks(r.ctx, r.dir) {
-		var damaged *store.DamagedError
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case errors.As(err, &damaged):
-			continue
-		case err != nil:
+	for _, dir := range r.dirs {
+		switch err := r.linksOf(dir); {
+		case err == nil:
+			r.HasLinks = true
+		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
+	}
+	return nil
+}
+
+// linksOf stores the links in the links.jsonl of the crawl or of the node in dir.
+func (r *reporter) linksOf(dir string) error {
+	from, seen := "", map[string]byte{}
+	return eachRecord(store.ReadLinks(r.ctx, dir), func(l *store.LinkRecord) error {
 		if l.From != from {
 			from = l.From
 			clear(seen)
@@ -71,20 +75,16 @@ func (r *reporter) readLinks() error {
 		how := byte(byOther)
 		switch l.Hop {
 		case string(frontier.HopRedirect):
-			continue
+			return nil
 		case string(frontier.HopLink):
 			how = byLink
 		}
 		if seen[to] == byLink || seen[to] == how {
-			continue
+			return nil
 		}
 		seen[to] = how
-		if err := r.note(to, kindLink, l.From, []byte{how}); err != nil {
-			return err
-		}
-	}
-	r.HasLinks = true
-	return nil
+		return r.note(to, kindLink, l.From, []byte{how})
+	})
 }
 
 // urlRecords has all records about one URL.

@@ -61,27 +61,43 @@ func hasPassword(state string) bool {
 // names the server and the database; the user and the password come from the environment and the
 // files of PostgreSQL.
 func StateOf(dir string) (store.State, error) {
-	path := filepath.Join(dir, file)
-	raw, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit.Usagef("%s is not the directory of a node of a crawl on several machines: it has no %s", dir, file)
-	}
+	note, err := read(dir)
 	if err != nil {
 		return nil, err
-	}
-	var note struct {
-		State, Host, Database, Ports string
-		Port                         uint16
-	}
-	if err := json.Unmarshal(raw, &note); err != nil {
-		return nil, &store.DamagedError{Path: path, Err: err}
-	}
-	if note.State != "postgres" {
-		return nil, fmt.Errorf("%s: the state is in %q, which this version does not know", path, note.State)
 	}
 	quoted := func(s string) string { return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(s) + "'" }
 	ports := cmp.Or(note.Ports, strconv.Itoa(int(note.Port)))
 	return postgres.New(fmt.Sprintf("host=%s port=%s dbname=%s", quoted(note.Host), quoted(ports), quoted(note.Database)))
+}
+
+// Name returns the name of the node with the directory dir.
+func Name(dir string) (string, error) {
+	note, err := read(dir)
+	return note.Node, err
+}
+
+// A note is what the directory of a node says about its crawl.
+type note struct {
+	State, Host, Database, Ports, Node string
+	Port                               uint16
+}
+
+func read(dir string) (n note, err error) {
+	path := filepath.Join(dir, file)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return n, exit.Usagef("%s is not the directory of a node of a crawl on several machines: it has no %s", dir, file)
+	}
+	if err != nil {
+		return n, err
+	}
+	if err := json.Unmarshal(raw, &n); err != nil {
+		return n, &store.DamagedError{Path: path, Err: err}
+	}
+	if n.State != "postgres" {
+		return n, fmt.Errorf("%s: the state is in %q, which this version does not know", path, n.State)
+	}
+	return n, nil
 }
 
 // Open opens the state of a crawl on several machines, which the flag --state names or, if it is
