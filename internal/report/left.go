@@ -21,9 +21,9 @@ func (r *reporter) readQueue() error {
 	if r.state == nil {
 		return nil
 	}
-	for site, err := range r.state.Names() {
+	for st, err := range r.state.Sites() {
 		if err == nil {
-			err = r.readSite(site)
+			err = r.readSite(&st)
 		}
 		if err != nil {
 			return err
@@ -33,18 +33,17 @@ func (r *reporter) readQueue() error {
 }
 
 // readSite reads the queue of one site.
-func (r *reporter) readSite(site frontier.Site) error {
-	st, err := r.state.State(site)
+func (r *reporter) readSite(st *frontier.SiteState) error {
 	r.Again += int64(st.Again)
 	if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
 		r.NextAgain = next.UTC()
 	}
-	if err != nil || st.Queued == 0 {
-		return err
+	if st.Queued == 0 {
+		return nil
 	}
-	settings, err := r.account.Site(site)
-	held, err2 := r.account.Held(&st)
-	return errors.Join(err, err2, r.noteLeft(r.leftOf(&st, &held, settings.Delay)), r.queueOf(site, held.Code))
+	settings, err := r.account.Site(st.Site)
+	held, err2 := r.account.Held(st)
+	return errors.Join(err, err2, r.noteLeft(r.leftOf(st, &held, settings.Delay)), r.queueOf(st.Site, held.Code))
 }
 
 // A waiting is the queue of a site. The time that the queue takes depends on how fast the site
