@@ -401,7 +401,8 @@ func (db *node) leaves() bool {
 	return false
 }
 
-// leave returns the leaving partitions to the database, if none of their sites is in use any more.
+// leave returns the leaving partitions to the database, if none of their sites is in use any more,
+// and all their results are committed.
 func (k *keeper) leave(ctx context.Context) error {
 	db := k.node
 	var ids []int
@@ -423,13 +424,12 @@ func (k *keeper) leave(ctx context.Context) error {
 		}
 		return err
 	}
-	if !db.queue.empty() {
-		nudge(db.queue.hurry)
-		return nil
-	}
 	db.changing.Lock()
 	defer db.changing.Unlock()
-	if !db.queue.empty() {
+	// Other operations need not be committed: links to these sites, and their entries that are queued
+	// again, become news.
+	if db.queue.holds(func(site frontier.Site) bool { return site != "" && slices.Contains(ids, partOf(site, db.parts)) }) {
+		nudge(db.queue.hurry)
 		return nil
 	}
 	err := db.retry(func() error {
