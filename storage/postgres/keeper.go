@@ -401,8 +401,8 @@ func (db *node) leaves() bool {
 	return false
 }
 
-// leave returns the leaving partitions to the database, if none of their sites is in use any more,
-// and all their results are committed.
+// leave returns those leaving partitions to the database of which no site is in use any more and all
+// results are committed.
 func (k *keeper) leave(ctx context.Context) error {
 	db := k.node
 	var ids []int
@@ -418,11 +418,17 @@ func (k *keeper) leave(ctx context.Context) error {
 	}
 	short, cancel := context.WithTimeout(ctx, newsEvery/2)
 	defer cancel()
-	if err := k.frontier.Withdraw(short); err != nil {
-		if short.Err() != nil {
-			return nil // some of their sites are still in use: try again later
-		}
+	busy, err := k.frontier.Withdraw(short)
+	if err != nil && short.Err() == nil {
 		return err
+	}
+	for _, site := range busy { // a slow site keeps only its own partition
+		if i := slices.Index(ids, partOf(site, db.parts)); i >= 0 {
+			ids = slices.Delete(ids, i, i+1)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
 	}
 	db.changing.Lock()
 	defer db.changing.Unlock()
@@ -432,7 +438,7 @@ func (k *keeper) leave(ctx context.Context) error {
 		nudge(db.queue.hurry)
 		return nil
 	}
-	err := db.retry(func() error {
+	err = db.retry(func() error {
 		return db.change(func(b *pgx.Batch) {
 			b.Queue("update part set owner = null where owner = $1 and id = any($2)", db.id, ids)
 		})
