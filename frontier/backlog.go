@@ -193,7 +193,7 @@ type Term struct {
 	Rest time.Time
 }
 
-// Withdraw removes from memory all sites for which Options.Term returns 0. It returns nil when no
+// Withdraw removes from memory all sites for which Options.Term returns 0. It returns when no
 // turn has one of these sites, no entry of them is held, and all changes by their turns were
 // submitted. Sites that only wait are removed at once. If ctx ends first, Withdraw returns the
 // error of ctx and the sites that are not removed yet, and may be called again. A removed site

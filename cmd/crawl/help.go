@@ -203,7 +203,7 @@ func flagsOf(cmd *cobra.Command) (list []flagGroup) {
 }
 
 // afterCollect are the commands that read the logs or the pages of all nodes.
-var afterCollect = []string{"report", "audit", "verify", "export", "index", "provenance", "diff"}
+var afterCollect = []string{"audit", "verify", "export", "index", "provenance", "diff"}
 
 // flagError returns an error that says how to correct a flag that cannot be parsed.
 func flagError(cmd *cobra.Command, err error) error {

@@ -16,10 +16,18 @@ import (
 // A report of nodes that is refused says why, and writes nothing.
 func TestWhatIsNoReportOfNodes(t *testing.T) {
 	t.Parallel()
-	c := newCollecting(t, 2, 12)
-	c.kill(2, 10)
-	c.crawl(0, c.run("last.crawl")...)
-	if err := os.Remove(filepath.Join(c.dir, "node0.crawl", "report.html")); err != nil { // made while the nodes ran
+	c := newCollecting(t, 2, 400) // the nodes have more to do than this test takes
+	c.begin(2, 10)
+	if r := c.report("--state", c.state, "node0.crawl", "node1.crawl"); string(r["other_lines"]) != "0" || string(r["requests"]) == "0" || bytes.Count(r["nodes"], []byte(`"running"`)) != 2 {
+		c.Errorf("report, while it runs: %s", r)
+	}
+	const without = "crawl: the report is without the requests and pages of the nodes node1-"
+	if said := c.crawl(0, "report", "node0.crawl"); !strings.Contains(said, without) || !strings.Contains(said, "node0.crawl/report.html") {
+		c.Errorf("report of one node, while it runs: %s", said)
+	}
+	c.killAll()
+	c.crawl(0, c.run("last.crawl", "--limit", "2")...)
+	if err := os.Remove(filepath.Join(c.dir, "node0.crawl", "report.html")); err != nil {
 		t.Fatal(err)
 	}
 	note := filepath.Join("node0.crawl", "crawl.json")

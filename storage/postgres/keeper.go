@@ -419,7 +419,10 @@ func (k *keeper) leave(ctx context.Context) error {
 	short, cancel := context.WithTimeout(ctx, newsEvery/2)
 	defer cancel()
 	busy, err := k.frontier.Withdraw(short)
-	if err != nil && short.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil && short.Err() == nil:
 		return err
 	}
 	for _, site := range busy { // a slow site keeps only its own partition
