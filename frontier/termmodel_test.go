@@ -129,8 +129,7 @@ type simNode struct {
 	rests   []time.Time
 	numbers uint64
 	queue   []Completion
-	taken   []Completion // completions that are being committed
-	since   time.Time    // when the current commit began; zero: no commit is under way
+	since   time.Time // when the current commit began; zero: no commit is under way
 	changed chan struct{}
 	wake    chan struct{} // has a value if there is something to commit; its capacity is 1
 	late    []Growth      // growths that were not reported to growths yet
@@ -360,20 +359,14 @@ func (n *simNode) giveBack(i int) {
 		return
 	}
 	n.terms[i].Store(0)
-	in := func(s Site) bool { return n.c.db.part(s.Domain()) == i }
-	for left := !n.c.rules.withdraw; !left; { // a slow site of another partition that leaves does not keep this one
-		short, stop := context.WithTimeout(n.ctx, 100*time.Millisecond)
-		busy, err := n.f.Withdraw(short)
-		left = err == nil || short.Err() != nil && !slices.ContainsFunc(busy, in)
-		failed := err != nil && short.Err() == nil
-		stop()
-		if failed || n.ctx.Err() != nil {
+	if n.c.rules.withdraw {
+		if n.f.Withdraw(n.ctx) != nil {
 			return
 		}
 	}
 	for n.c.rules.flush {
 		n.mu.Lock()
-		done := !slices.ContainsFunc(slices.Concat(n.taken, n.queue), func(c Completion) bool { return c.Site != "" && in(c.Site) })
+		done := len(n.queue) == 0 && n.since.IsZero()
 		n.mu.Unlock()
 		if done {
 			break
@@ -411,7 +404,7 @@ func (n *simNode) commits() {
 		}
 		n.mu.Lock()
 		group := n.queue
-		n.queue, n.taken, n.since = nil, group, time.Now()
+		n.queue, n.since = nil, time.Now()
 		n.mu.Unlock()
 		db := n.reach()
 		if db == nil {
@@ -431,7 +424,7 @@ func (n *simNode) commits() {
 				g.Sites = append(g.Sites, n.state(i, m))
 			}
 		}
-		n.taken, n.since = nil, time.Time{}
+		n.since = time.Time{}
 		n.unblock()
 		n.put(g)
 		n.unlock()
