@@ -125,8 +125,12 @@ func (p *program) report(ctx context.Context, f *reportFlags, dirs []string) err
 	if r.NotCompared != nil {
 		p.note("crawl: %s%s", r.NotCompared.Words(), sinceOther(r.NotCompared, dir))
 	}
+	log := filepath.Join(dir, store.LogFile)
+	if several {
+		log = "the logs of the nodes, merged by time,"
+	}
 	for _, o := range r.Other {
-		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, filepath.Join(dir, store.LogFile), o.Why)
+		p.note("crawl: line %d of %s could not be read, and is left out: %s", o.Line, log, o.Why)
 	}
 	if more := r.Others - int64(len(r.Other)); more > 0 {
 		p.note("crawl: and %d more", more)

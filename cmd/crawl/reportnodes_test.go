@@ -88,12 +88,23 @@ func TestWhatIsNoReportOfNodes(t *testing.T) {
 	}
 
 	c.exec("update crawl.node set until = clock_timestamp()")
-	if r := c.report("node1.crawl", "node0.crawl"); bytes.Count(r["nodes"], []byte(`"killed"`)) != 2 || !bytes.Contains(r["name"], []byte("node0.crawl and 1 more")) {
+	at := *c
+	at.dir = filepath.Join(c.dir, "node0.crawl")
+	if r := at.report("../node1.crawl", "."); bytes.Count(r["nodes"], []byte(`"killed"`)) != 2 || !bytes.Contains(r["name"], []byte("node0.crawl and 1 more")) {
 		t.Errorf("%s: %s", r["name"], r["nodes"])
+	}
+	log, err := os.OpenFile(filepath.Join(c.dir, "node1.crawl", "crawl.log"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = log.WriteString("no line\n")
+		err = errors.Join(err, log.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	said := c.crawl(0, "report", "--since", "last.crawl", "--out", "all.html", "node0.crawl", "node1.crawl")
 	page, err := os.ReadFile(filepath.Join(c.dir, "all.html"))
-	if err != nil || bytes.Contains(page, []byte("These nodes are running")) || !strings.Contains(said, "changes since last.crawl are not reported") {
+	if err != nil || bytes.Contains(page, []byte("These nodes are running")) || !strings.Contains(said, "changes since last.crawl are not reported") ||
+		!strings.Contains(said, " of the logs of the nodes, merged by time, could not be read, and is left out: 2 fields") {
 		t.Errorf("%s, %v", said, err)
 	}
 }

@@ -22,20 +22,28 @@ type Node struct {
 	Dir   string `json:"dir,omitempty"` // its directory; empty: its outputs are not part of the report
 }
 
-// Nodes reports on a crawl on several machines: from its state, and from the outputs of those nodes
-// that have a directory, of which there must be one. The nodes may run meanwhile. The numbers of
-// lines in the report are those of the log of all nodes, merged by time. Nodes does not look for
-// near-duplicates, and compares with no other crawl; Report.NotCompared says so if one was named.
-// Its errors are those of Dir.
+// Nodes reports on a crawl on several machines: from its state, and from the outputs of the nodes
+// that have a directory. At least one node must have one. The nodes may run meanwhile. The numbers
+// of lines in the report are those of the logs merged by time. Options.Near must not be set. Nodes
+// compares with no other crawl; Report.NotCompared says so if one was named. The other errors are
+// those of Dir.
 func Nodes(ctx context.Context, state *store.Reader, nodes []Node, o Options) (r *Report, err error) {
 	var dirs []string
 	for _, n := range nodes {
-		if n.Dir != "" {
-			dirs = append(dirs, n.Dir)
+		if n.Dir == "" {
+			continue
 		}
+		dir, err := filepath.Abs(n.Dir)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, dir)
 	}
-	if len(dirs) == 0 || o.Near {
-		return nil, errors.New("report: the directories of nodes are needed, and near-duplicates are not found in them")
+	switch {
+	case len(dirs) == 0:
+		return nil, errors.New("report: no node has a directory")
+	case o.Near:
+		return nil, errors.New("report: near-duplicates are found in the archive of one directory, not in those of nodes")
 	}
 	rep := newReporter(ctx, dirs, o)
 	defer func() { err = errors.Join(err, rep.close()) }()
@@ -47,7 +55,7 @@ func Nodes(ctx context.Context, state *store.Reader, nodes []Node, o Options) (r
 }
 
 // mergeLogs reads the logs of the nodes as one log.
-func (r *reporter) mergeLogs() (err error) {
+func (r *reporter) mergeLogs() error {
 	var logs []io.Reader
 	for _, dir := range r.dirs {
 		file, err := openLog(dir)

@@ -15,7 +15,7 @@ import (
 )
 
 // asNodes divides the outputs of a crawl between two new directories, as nodes do: what is about
-// a.example, and the rest. It returns the nodes, of which the last has no directory.
+// a.example, and the rest. It returns three nodes. The last one has no directory.
 func asNodes(t *testing.T, dir string) []report.Node {
 	t.Helper()
 	nodes := []report.Node{{Name: "n1", State: "running", Dir: t.TempDir()}, {Name: "n2", State: "ended", Dir: t.TempDir()}, {Name: "n3", State: "killed"}}
@@ -82,8 +82,8 @@ func TestAReportOfNodesIsThatOfTheirCrawl(t *testing.T) {
 func TestALineThatIsStillWrittenIsNotInTheReportOfNodes(t *testing.T) {
 	dir, want, _ := crawled(t)
 	nodes := asNodes(t, dir)
-	for i, text := range map[string]string{store.LogFile: "2026-05-04T1", store.PagesFile: `{"url":`, store.LinksFile: `{"from":"http`} {
-		f, err := os.OpenFile(filepath.Join(nodes[0].Dir, i), os.O_APPEND|os.O_WRONLY, 0)
+	for name, text := range map[string]string{store.LogFile: "2026-05-04T1", store.PagesFile: `{"url":`, store.LinksFile: `{"from":"http`} {
+		f, err := os.OpenFile(filepath.Join(nodes[0].Dir, name), os.O_APPEND|os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
