@@ -58,6 +58,49 @@ func TestANodeWithoutPartitionsTellsTheOthers(t *testing.T) {
 	told(t, db, e.URL.Site())
 }
 
+// News may come while a query of Read is under way. The query has missed the new entry, and may have
+// selected one that comes later in the queue. The next Read returns the new entry.
+func TestNewsDuringARead(t *testing.T) {
+	t.Parallel()
+	url := NewDatabase(t)
+	owner := open(t, url, t.TempDir())
+	defer kill(owner)
+	take(t, owner)
+	owner.session.stop() // stop reading news
+	other := open(t, url, t.TempDir())
+	defer kill(other)
+	first, second := statetest.Entry(t, "http://a.example/1"), statetest.Entry(t, "http://a.example/2")
+	site := first.URL.Site()
+	owner.numbers.last.Store(time.Now().Add(time.Hour).UnixMicro()) // number the second entry after the first
+	submit(t, owner, second)
+	told(t, owner, site)
+
+	w, ok := owner.wanted(site, time.Now(), false)
+	if !ok || !w.ready {
+		t.Fatalf("%+v, %v", w, ok)
+	}
+	all, next, err := owner.selectEntries(&w, time.Now(), 8, false)
+	if err != nil || len(all) != 1 {
+		t.Fatal(all, err)
+	}
+	submit(t, other, first)
+	if err := other.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{node: owner, frontier: idle{}}
+	if err := k.news(); err != nil {
+		t.Fatal(err)
+	}
+	if !owner.handOut(site, &w, all, next, false) {
+		t.Fatal("the site was given back")
+	}
+	var entries [8]frontier.Entry
+	n, err := owner.Read(site, time.Now(), entries[:])
+	if err != nil || n != 1 || entries[0].URL.String() != first.URL.String() {
+		t.Errorf("%d entries %v, %v, want %s", n, entries[:n], err, first.URL)
+	}
+}
+
 // A judging frontier has nothing to do, and records how the run has ended.
 type judging struct {
 	verdict error

@@ -65,26 +65,34 @@ func (db *node) read(name frontier.Site, now time.Time, entries []frontier.Entry
 	if requisites && w.due {
 		waiting, err = db.nextRequisite(&w, all)
 	}
+	if err != nil || !db.handOut(name, &w, all, next, requisites) {
+		return 0, time.Time{}, err
+	}
+	return len(all), waiting, nil
+}
+
+// handOut records that the entries all, which a query has selected, are out. It returns false if the
+// site was given back during the query.
+func (db *node) handOut(name frontier.Site, w *wanted, all []row, next [3]*time.Time, requisites bool) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	s := db.sites[name]
-	if s == nil || s.siteID != w.siteID || err != nil {
-		return 0, time.Time{}, err // the site was given back during the query
+	if s == nil || s.siteID != w.siteID {
+		return false
 	}
 	for i := range all {
 		r := &all[i]
 		s.out[uint64(r.n)] = outEntry{r.kind, r.rank}
-		if r.kind == ready && !requisites {
+		// If entries came during the query, it may have missed one that comes before those in all.
+		if r.kind == ready && !requisites && s.grown == w.grown {
 			s.head = max(s.head, uint8(r.rank))
-			if s.grown == w.grown {
-				s.readRank, s.readTo = r.rank, r.n
-			}
+			s.readRank, s.readTo = r.rank, r.n
 		}
 	}
 	if w.due {
 		s.nextRetry, s.nextAgain = db.localTime(next[retry]), db.localTime(next[again])
 	}
-	return len(all), waiting, nil
+	return true
 }
 
 func (db *node) localTime(t *time.Time) time.Time {

@@ -37,7 +37,7 @@ type site struct {
 	// All entries of kind ready up to this rank and number are out or have ended.
 	readRank int16
 	readTo   int64
-	grown    int // how often entries were queued that come before readRank and readTo
+	grown    int // how often entries were queued
 
 	nextRetry, nextAgain time.Time // the earliest due times of the entries that were not read; zero if there are none
 }
@@ -93,8 +93,8 @@ func (s *site) came(k int, head int16, first int64) {
 	s.head = min(s.head, uint8(head))
 	if head < s.readRank || head == s.readRank && first <= s.readTo {
 		s.readRank, s.readTo = head, first-1
-		s.grown++
 	}
+	s.grown++
 }
 
 // waits records that an entry of kind k waits until due.
