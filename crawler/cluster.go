@@ -25,7 +25,7 @@ type clusterOf interface {
 	Order(key string, value, order any) error
 	Hear(func(order []byte, own bool) error)
 	Join(interface {
-		Withdraw(context.Context) error
+		Withdraw(context.Context) ([]frontier.Site, error)
 		End(error) error
 		Rest() frontier.Rest
 		Limits() frontier.Limits

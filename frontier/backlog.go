@@ -193,31 +193,33 @@ type Term struct {
 	Rest time.Time
 }
 
-// Withdraw removes from memory all sites for which Options.Term returns 0. It returns nil when no
+// Withdraw removes from memory all sites for which Options.Term returns 0. It returns when no
 // turn has one of these sites, no entry of them is held, and all changes by their turns were
 // submitted. Sites that only wait are removed at once. If ctx ends first, Withdraw returns the
-// error of ctx, and may be called again. A removed site returns only when a Growth brings it in
-// another term. A goroutine that has a turn or a held entry must not call Withdraw.
-func (f *Frontier) Withdraw(ctx context.Context) error {
+// error of ctx and the sites that are not removed yet, and may be called again. A removed site
+// returns only when a Growth brings it in another term. A goroutine that has a turn or a held entry
+// must not call Withdraw.
+func (f *Frontier) Withdraw(ctx context.Context) (busy []Site, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	busy := f.withdraw()
-	for len(busy) > 0 {
+	sites := f.withdraw()
+	for len(sites) > 0 {
 		freed := f.freed()
 		f.mu.Unlock()
-		var err error
 		select {
 		case <-freed:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 		f.mu.Lock()
-		if err != nil {
-			return err
+		if sites = slices.DeleteFunc(sites, f.evict); err != nil {
+			for _, s := range sites {
+				busy = append(busy, s.name)
+			}
+			return busy, err
 		}
-		busy = slices.DeleteFunc(busy, f.evict)
 	}
-	return nil
+	return nil, nil
 }
 
 // End ends the run with one of the errors that Next returns when nothing is left: ErrEnd,

@@ -88,7 +88,7 @@ func ExampleFrontier_Withdraw() {
 	fmt.Println(f.Rest().NextDue.IsZero(), f.Stats().Sites)
 
 	p.term.Store(nil)
-	if err := f.Withdraw(ctx); err != nil {
+	if _, err := f.Withdraw(ctx); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("given back:", f.Stats().Sites)

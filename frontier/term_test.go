@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,11 +109,11 @@ func withdrawn(t *testing.T, f *Frontier, want bool) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	switch err := f.Withdraw(ctx); {
-	case want && err != nil:
-		t.Errorf("Withdraw: %v", err)
-	case !want && !errors.Is(err, context.DeadlineExceeded):
-		t.Errorf("Withdraw: %v, want it to wait", err)
+	switch busy, err := f.Withdraw(ctx); {
+	case want && (err != nil || len(busy) > 0):
+		t.Errorf("Withdraw: %q, %v", busy, err)
+	case !want && (!errors.Is(err, context.DeadlineExceeded) || !slices.Equal(busy, []Site{siteA})):
+		t.Errorf("Withdraw: %q, %v, want it to wait", busy, err)
 	}
 }
 
@@ -221,8 +222,8 @@ func TestNoTurnOfASiteThatIsBeingWithdrawn(t *testing.T) {
 func TestWithdrawWithoutTermsDoesNothing(t *testing.T) {
 	f := opened(t, new(memory), Options{}, "http://a.example/")
 	turn := turnOf(t, f, siteA)
-	if err := f.Withdraw(t.Context()); err != nil {
-		t.Error(err)
+	if busy, err := f.Withdraw(t.Context()); err != nil || len(busy) > 0 {
+		t.Error(busy, err)
 	}
 	finish(t, turn, page)
 }

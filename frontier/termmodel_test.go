@@ -129,7 +129,8 @@ type simNode struct {
 	rests   []time.Time
 	numbers uint64
 	queue   []Completion
-	since   time.Time // when the current commit began; zero: no commit is under way
+	taken   []Completion // completions that are being committed
+	since   time.Time    // when the current commit began; zero: no commit is under way
 	changed chan struct{}
 	wake    chan struct{} // has a value if there is something to commit; its capacity is 1
 	late    []Growth      // growths that were not reported to growths yet
@@ -359,14 +360,20 @@ func (n *simNode) giveBack(i int) {
 		return
 	}
 	n.terms[i].Store(0)
-	if n.c.rules.withdraw {
-		if n.f.Withdraw(n.ctx) != nil {
+	in := func(s Site) bool { return n.c.db.part(s.Domain()) == i }
+	for left := !n.c.rules.withdraw; !left; { // a slow site of another partition that leaves does not keep this one
+		short, stop := context.WithTimeout(n.ctx, 100*time.Millisecond)
+		busy, err := n.f.Withdraw(short)
+		left = err == nil || short.Err() != nil && !slices.ContainsFunc(busy, in)
+		failed := err != nil && short.Err() == nil
+		stop()
+		if failed || n.ctx.Err() != nil {
 			return
 		}
 	}
 	for n.c.rules.flush {
 		n.mu.Lock()
-		done := len(n.queue) == 0 && n.since.IsZero()
+		done := !slices.ContainsFunc(slices.Concat(n.taken, n.queue), func(c Completion) bool { return c.Site != "" && in(c.Site) })
 		n.mu.Unlock()
 		if done {
 			break
@@ -404,7 +411,7 @@ func (n *simNode) commits() {
 		}
 		n.mu.Lock()
 		group := n.queue
-		n.queue, n.since = nil, time.Now()
+		n.queue, n.taken, n.since = nil, group, time.Now()
 		n.mu.Unlock()
 		db := n.reach()
 		if db == nil {
@@ -424,7 +431,7 @@ func (n *simNode) commits() {
 				g.Sites = append(g.Sites, n.state(i, m))
 			}
 		}
-		n.since = time.Time{}
+		n.taken, n.since = nil, time.Time{}
 		n.unblock()
 		n.put(g)
 		n.unlock()

@@ -129,7 +129,7 @@ type Cluster interface {
 // A Shared has the methods of the node's frontier.Frontier that a Cluster calls, and returns
 // the limits in force.
 type Shared = interface {
-	Withdraw(context.Context) error
+	Withdraw(context.Context) ([]frontier.Site, error)
 	End(error) error
 	Rest() frontier.Rest
 	Limits() frontier.Limits // Pages and Bytes limit the whole crawl; if Open is set, the crawl does not end

@@ -19,8 +19,8 @@ type resting struct {
 	ended  chan error
 }
 
-func (r *resting) Withdraw(context.Context) error { return nil }
-func (r *resting) Limits() frontier.Limits        { return r.limits }
+func (r *resting) Withdraw(context.Context) ([]frontier.Site, error) { return nil, nil }
+func (r *resting) Limits() frontier.Limits                           { return r.limits }
 func (r *resting) End(err error) error {
 	select {
 	case r.ended <- err:

@@ -401,7 +401,8 @@ func (db *node) leaves() bool {
 	return false
 }
 
-// leave returns the leaving partitions to the database, if none of their sites is in use any more.
+// leave returns those leaving partitions to the database of which no site is in use any more and all
+// results are committed.
 func (k *keeper) leave(ctx context.Context) error {
 	db := k.node
 	var ids []int
@@ -417,22 +418,30 @@ func (k *keeper) leave(ctx context.Context) error {
 	}
 	short, cancel := context.WithTimeout(ctx, newsEvery/2)
 	defer cancel()
-	if err := k.frontier.Withdraw(short); err != nil {
-		if short.Err() != nil {
-			return nil // some of their sites are still in use: try again later
-		}
+	busy, err := k.frontier.Withdraw(short)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil && short.Err() == nil:
 		return err
 	}
-	if !db.queue.empty() {
-		nudge(db.queue.hurry)
+	for _, site := range busy { // a slow site keeps only its own partition
+		if i := slices.Index(ids, partOf(site, db.parts)); i >= 0 {
+			ids = slices.Delete(ids, i, i+1)
+		}
+	}
+	if len(ids) == 0 {
 		return nil
 	}
 	db.changing.Lock()
 	defer db.changing.Unlock()
-	if !db.queue.empty() {
+	// Other operations need not be committed: links to these sites, and their entries that are queued
+	// again, become news.
+	if db.queue.holds(func(site frontier.Site) bool { return site != "" && slices.Contains(ids, partOf(site, db.parts)) }) {
+		nudge(db.queue.hurry)
 		return nil
 	}
-	err := db.retry(func() error {
+	err = db.retry(func() error {
 		return db.change(func(b *pgx.Batch) {
 			b.Queue("update part set owner = null where owner = $1 and id = any($2)", db.id, ids)
 		})

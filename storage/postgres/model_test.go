@@ -24,10 +24,10 @@ func (noOutputs) Close(end state.End) (last state.Last, _ error) { return last, 
 // An idle frontier never has anything to do, and never ends.
 type idle struct{}
 
-func (idle) Withdraw(context.Context) error { return nil }
-func (idle) End(error) error                { return nil }
-func (idle) Rest() frontier.Rest            { return frontier.Rest{Out: 1} }
-func (idle) Limits() frontier.Limits        { return frontier.Limits{} }
+func (idle) Withdraw(context.Context) ([]frontier.Site, error) { return nil, nil }
+func (idle) End(error) error                                   { return nil }
+func (idle) Rest() frontier.Rest                               { return frontier.Rest{Out: 1} }
+func (idle) Limits() frontier.Limits                           { return frontier.Limits{} }
 
 // open opens a node without the usual committer: the test makes its commits one by one.
 func open(t testing.TB, url, dir string) *node {

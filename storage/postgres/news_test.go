@@ -107,7 +107,7 @@ type judging struct {
 	ended   chan error
 }
 
-func (r judging) Withdraw(context.Context) error { return nil }
+func (r judging) Withdraw(context.Context) ([]frontier.Site, error) { return nil, nil }
 func (r judging) Rest() frontier.Rest {
 	return frontier.Rest{Verdict: r.verdict, Grown: math.MaxUint64}
 }

@@ -38,7 +38,7 @@ type queue struct {
 	mu        sync.Mutex // guards the fields below; it is the last lock in the order of locks
 	room      sync.Cond
 	ops       []op
-	taken     int // number of operations that are being committed; they still count for the bounds
+	taken     []op // operations that are being committed; they still count for the bounds
 	links     int
 	bytes     int
 	snapshots map[frontier.Site]*robots.Snapshot // for each site, its last snapshot that is not committed
@@ -111,7 +111,7 @@ func (q *queue) put(o op) error {
 }
 
 func (q *queue) full() bool {
-	return len(q.ops)+q.taken >= q.bounds.Queue || q.links >= q.bounds.Links || q.bytes >= q.bounds.Bytes
+	return len(q.ops)+len(q.taken) >= q.bounds.Queue || q.links >= q.bounds.Links || q.bytes >= q.bounds.Bytes
 }
 
 // take removes all operations from the queue and returns them.
@@ -119,7 +119,7 @@ func (q *queue) take(last bool) []op {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	ops := q.ops
-	q.ops, q.taken, q.links, q.bytes, q.last = nil, len(ops), 0, 0, last
+	q.ops, q.taken, q.links, q.bytes, q.last = nil, ops, 0, 0, last
 	q.waiters.Take()
 	return ops
 }
@@ -128,7 +128,7 @@ func (q *queue) take(last bool) []op {
 func (q *queue) done(ops []op) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.taken = 0
+	q.taken = nil
 	for _, o := range ops {
 		switch {
 		case o.snapshot != nil && q.snapshots[o.site] == o.snapshot:
@@ -176,7 +176,23 @@ func (q *queue) hasten() {
 func (q *queue) empty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.ops) == 0 && q.taken == 0
+	return len(q.ops) == 0 && len(q.taken) == 0
+}
+
+// holds reports whether a result or a robots.txt of one of the sites for which of returns true waits
+// for a commit, or is being committed.
+func (q *queue) holds(of func(frontier.Site) bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, ops := range [][]op{q.taken, q.ops} {
+		for i := range ops {
+			o := &ops[i]
+			if o.completion != nil && of(o.completion.Site) || o.snapshot != nil && of(o.site) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // behind reports whether a commit has been under way for so long that no turn should begin. After
