@@ -37,6 +37,9 @@ type Backlog interface {
 	// entries whose Due is at or before now. Then come entries without a Due, by rank and then by
 	// age. Read skips entries that are due later. Read returns an entry a second time only if a
 	// Completion has queued the entry again after the first time.
+	//
+	// If the backlog has another clock, Read may find that the entries which are due by
+	// SiteState.Waiting are due later. Then the backlog must report the new state in a Growth.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
 	// ReadRequisites is like Read, but returns only entries that may be requested after the limit
@@ -117,7 +120,7 @@ type Completion struct {
 
 // A Growth reports what has changed in a backlog: sites with new entries, and settled Submits.
 type Growth struct {
-	Sites   []SiteState // states of the sites that have new entries
+	Sites   []SiteState // states of the sites that have new entries, or another Waiting
 	Settled int         // number of calls of Submit that have settled since the last Growth
 	Err     error       // if not nil, the backlog has failed and cannot continue
 	// Terms and Common are used only with Options.Term. Terms holds the numbers of the terms that

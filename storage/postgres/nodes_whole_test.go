@@ -3,8 +3,6 @@
 package postgres_test
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,12 +17,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/fetch"
@@ -48,6 +44,7 @@ type faultyRun struct {
 	orders              int           // of each kind, given meanwhile (see giver)
 	killsOnly           bool          // nodes are killed, and do not stand still
 	gap                 time.Duration // between requests to an address, if the hosts have public ones
+	troubled            bool          // the first answers of some pages have the status 500 or 503
 }
 
 const runNode = "PERMESSO_TEST_NODE"
@@ -129,97 +126,6 @@ func away(err error) bool {
 	var ends *pgconn.PgError
 	return errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, &ends) && strings.HasPrefix(ends.Code, "57P") ||
 		errors.As(err, new(*net.OpError)) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
-}
-
-// An asked is a request that the web has answered.
-type asked struct {
-	host, path string
-	begin, end time.Time
-	robots     bool
-}
-
-// A web is a number of hosts with pages. Only one page links to each page, often a page of another
-// host. So a lost link means lost pages.
-type web struct {
-	run  *faultyRun
-	addr string
-
-	mu   sync.Mutex
-	all  []asked
-	open map[string]int // for each host, the number of requests that are under way
-	both []string       // hosts that had two requests at the same time
-}
-
-func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	host := strings.TrimSuffix(r.Host, ":80")
-	a := asked{host: host, path: r.URL.Path, begin: time.Now(), robots: r.URL.Path == "/robots.txt"}
-	w.mu.Lock()
-	if w.open[host]++; w.open[host] > 1 {
-		w.both = append(w.both, host+r.URL.Path)
-	}
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.open[host]--
-		a.end = time.Now()
-		w.all = append(w.all, a)
-	}()
-	// Some hosts redirect robots.txt to a host of another partition.
-	if a.robots {
-		if h, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "h"), ".example")); err == nil && h%4 == 1 {
-			http.Redirect(rw, r, fmt.Sprintf("http://r%d.example/robots.txt", h/8), http.StatusFound)
-			return
-		}
-		http.NotFound(rw, r)
-		return
-	}
-	rw.Header().Set("Content-Type", "text/html")
-	if next, ok := nextInChain(host, r.URL.Path); ok {
-		fmt.Fprintf(rw, "<a href=\"%s\">x</a>\n", next)
-		return
-	}
-	n := w.number(host, r.URL.Path)
-	if n < 0 || n >= w.total() {
-		http.NotFound(rw, r)
-		return
-	}
-	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
-	if n == 0 && w.run.orders > 0 {
-		fmt.Fprintf(rw, "<a href=\"http://x0.example/\">x</a>\n")
-	}
-	for _, child := range []int{2*n + 1, 2*n + 2} {
-		if child < w.total() {
-			fmt.Fprintf(rw, "<a href=\"%s\">x</a>\n", w.url(child))
-		}
-	}
-}
-
-func (w *web) total() int { return w.run.hosts * w.run.pages }
-
-func (w *web) url(n int) string {
-	return fmt.Sprintf("http://h%d.example/%s", n%w.run.hosts, strings.TrimPrefix(strconv.Itoa(n/w.run.hosts), "0"))
-}
-
-func (w *web) number(host, path string) int {
-	h, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(host, "h"), ".example"))
-	p, err2 := strconv.Atoi(cmp.Or(strings.TrimPrefix(path, "/"), "0"))
-	if err != nil || err2 != nil {
-		return -1
-	}
-	return p*w.run.hosts + h
-}
-
-// below reports whether page n, or a page on the path to it, is in waits.
-func (w *web) below(n int, waits map[string]bool) bool {
-	for ; ; n = (n - 1) / 2 {
-		if waits[w.url(n)] {
-			return true
-		}
-		if n == 0 {
-			return false
-		}
-	}
 }
 
 type process struct {
@@ -462,96 +368,6 @@ func collected(t *testing.T, url string, all []*process) {
 	t.Logf("%d pages in one crawl, %d directories of what the database had forgotten", done.Pages, aside)
 }
 
-// waiting returns the URLs that wait for another try, because a node stood still while it fetched
-// them.
-func waiting(t *testing.T, url string) map[string]bool {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	rows, err := conn.Query(t.Context(), "select e.url from crawl.entry e join crawl.queue q using (part, site, key) where q.due is not null")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]bool{}
-	urls, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, u := range urls {
-		all[u] = true
-	}
-	return all
-}
-
-// check compares the requests to the web with its pages, and with the files of the nodes.
-func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	last := map[string]asked{}
-	times := map[string]int{}
-	early, least := 0, time.Hour
-	for _, a := range w.all {
-		times[a.host+a.path]++
-		if before, ok := last[a.host]; ok {
-			gap := a.begin.Sub(before.end)
-			least = min(least, gap)
-			if gap < w.run.delay {
-				early++
-				t.Errorf("%s%s was requested %v after %s", a.host, a.path, gap, before.path)
-			}
-		}
-		last[a.host] = a
-	}
-	if len(w.both) > 0 {
-		t.Errorf("%d times two requests at once: %v", len(w.both), w.both)
-	}
-	written := map[string]int{}
-	lines := 0
-	for _, p := range all {
-		f, err := os.Open(filepath.Join(p.dir, store.PagesFile))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		defer f.Close()
-		scan := bufio.NewScanner(f)
-		scan.Buffer(nil, 1<<20)
-		for scan.Scan() {
-			var page struct{ URL string }
-			if err := json.Unmarshal(scan.Bytes(), &page); err != nil {
-				t.Errorf("%s: %v", f.Name(), err)
-			}
-			written[page.URL]++
-			lines++
-		}
-	}
-	lost, again := 0, 0
-	for n := range w.total() {
-		u := w.url(n)
-		if written[u] == 0 && !w.below(n, waits) && w.run.limit == 0 {
-			lost++
-			t.Errorf("%s was lost: it was requested %d times", u, times[strings.TrimPrefix(u, "http://")])
-		}
-		asked := times[strings.TrimPrefix(u, "http://")]
-		again += max(0, asked-1)
-		if written[u] > asked {
-			t.Errorf("%s is in the files %d times, and was requested %d times", u, written[u], asked)
-		}
-	}
-	twice := lines - len(written)
-	if t.Failed() {
-		for _, p := range all {
-			said, _ := os.ReadFile(p.dir + ".log")
-			t.Logf("%s: %s", p.dir, said[max(0, len(said)-4000):])
-		}
-	}
-	t.Logf("%d wait; %d pages on %d hosts, %d nodes, %s: %d requests, %d lost, %d early, least pause %v, %d at once, %d fetched again, %d written twice",
-		len(waits), w.total(), w.run.hosts, w.run.nodes, faults, len(w.all), lost, early, least, len(w.both), again, twice)
-}
-
 // Nodes are killed or stand still, and the server crashes. No page is lost, no site gets a request
 // too early or two at once, and the crawl ends by itself. Environment variables can make the run
 // longer.
@@ -595,4 +411,11 @@ func TestServersThatForget(t *testing.T) {
 func TestALimitWithNodesThatAreKilled(t *testing.T) {
 	t.Parallel()
 	(&faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, every: 700 * time.Millisecond, seed: 3, limit: 200}).run(t)
+}
+
+// Some pages fail at first. Their retries are requested in the same run, also by another node, and not
+// before the time in the field Retry-After.
+func TestRetriesOfSeveralNodes(t *testing.T) {
+	t.Parallel()
+	(&faultyRun{nodes: 3, hosts: 30, pages: 3, delay: 100 * time.Millisecond, every: time.Second, seed: 1, troubled: true}).run(t)
 }

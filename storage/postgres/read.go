@@ -73,6 +73,10 @@ func (db *node) read(name frontier.Site, now time.Time, entries []frontier.Entry
 
 // handOut records that the entries all, which a query has selected, are out. It returns false if the
 // site was given back during the query.
+//
+// If the node now knows the clock of the database better than when it stored the due time of an
+// entry, the query may have found that the entry is not due yet. So handOut reports the next due time
+// to the frontier. Otherwise the frontier would not ask for the entry again.
 func (db *node) handOut(name frontier.Site, w *wanted, all []row, next [3]*time.Time, requisites bool) bool {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -91,6 +95,9 @@ func (db *node) handOut(name frontier.Site, w *wanted, all []row, next [3]*time.
 	}
 	if w.due {
 		s.nextRetry, s.nextAgain = db.localTime(next[retry]), db.localTime(next[again])
+		if !requisites { // ReadRequisites returns the next due time
+			db.tell(frontier.Growth{Sites: []frontier.SiteState{db.state(s)}})
+		}
 	}
 	return true
 }
