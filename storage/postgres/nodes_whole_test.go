@@ -44,7 +44,7 @@ type faultyRun struct {
 	orders              int           // of each kind, given meanwhile (see giver)
 	killsOnly           bool          // nodes are killed, and do not stand still
 	gap                 time.Duration // between requests to an address, if the hosts have public ones
-	troubled            bool          // the first answers of some pages have the status 500 or 503
+	troubled            bool          // the first answers of some pages have the status 500 or 503, or break off
 }
 
 const runNode = "PERMESSO_TEST_NODE"

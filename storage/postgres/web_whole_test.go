@@ -78,13 +78,16 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
-	if w.run.troubled && n >= w.total()/2 && n%5 < 2 && w.first(host+r.URL.Path) { // these pages have no links, so that their retries do not wait for each other
-		if n%5 == 0 {
+	if w.run.troubled && n >= w.total()/2 && n%7 < 3 && w.first(host+r.URL.Path) { // these pages have no links, so that their retries do not wait for each other
+		switch n % 7 {
+		case 0:
 			a.rest = time.Second
 			rw.Header().Set("Retry-After", "1")
 			rw.WriteHeader(http.StatusServiceUnavailable)
-		} else {
+		case 1:
 			rw.WriteHeader(http.StatusInternalServerError)
+		case 2:
+			panic(http.ErrAbortHandler)
 		}
 		return
 	}
