@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/permesso-crawler/permesso/internal/state"
 )
@@ -46,6 +47,19 @@ func (db *node) retry(f func() error) error {
 			return errors.Join(state.ErrClosed, err)
 		}
 	}
+}
+
+// retryBroken is like retry, but calls f again only if the connection has broken or the server is
+// stopping. Other errors of a node that begins are for the user.
+func (db *node) retryBroken(f func() error) error {
+	return db.retry(func() error {
+		err := f()
+		var pg *pgconn.PgError
+		if errors.As(err, &pg) && !strings.HasPrefix(pg.Code, "57P") || errors.Is(err, pgx.ErrNoRows) {
+			return refusal{err}
+		}
+		return err
+	})
 }
 
 // passes returns how long to wait before the next try after err. A negative duration means that

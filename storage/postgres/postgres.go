@@ -243,10 +243,10 @@ func (db *node) check(ctx context.Context, database string) error {
 	case err != nil:
 		return err
 	case found != format:
-		return &state.VersionError{Path: "database " + database, Have: uint64(found), Can: format}
+		return refusal{&state.VersionError{Path: "database " + database, Have: uint64(found), Can: format}}
 	case suffixes != publicsuffix.List.String():
-		return fmt.Errorf("the crawl was begun by a version of the program that has another list of public suffixes (%s, not %s): run that version in all nodes",
-			suffixes, publicsuffix.List)
+		return refusal{fmt.Errorf("the crawl was begun by a version of the program that has another list of public suffixes (%s, not %s): run that version in all nodes",
+			suffixes, publicsuffix.List)}
 	}
 	db.seed = uint64(seed)
 	return nil
@@ -333,33 +333,42 @@ func (db *node) Begin(outputs state.Outputs, growing, finished state.Marks) erro
 // create creates the tables, unless another node has done so.
 func (db *node) create() error {
 	for try := 0; ; try++ {
-		var there bool
-		if err := db.pool.QueryRow(db.ctx, "select to_regclass('crawl.crawl') is not null").Scan(&there); err != nil {
-			return err
-		}
-		if there {
-			return db.check(db.ctx, db.pool.Config().ConnConfig.Database)
-		}
-		err := pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(db.ctx, tables); err != nil {
+		there := false
+		err := db.retryBroken(func() error {
+			err := db.pool.QueryRow(db.ctx, "select to_regclass('crawl.crawl') is not null").Scan(&there)
+			if err != nil || there {
 				return err
 			}
-			if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed, suffixes, timeline) values (1, $1, $2, $3, $4, $5)", format, db.parts, int64(db.seed), publicsuffix.List.String(), db.server.timeline.Load()); err != nil {
-				return err
+			if err := db.makeTables(); err != nil {
+				return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w", err)
 			}
-			_, err := tx.Exec(db.ctx, "insert into crawl.part (id) select generate_series(0, $1 - 1)", db.parts)
-			return err
-		})
-		if err == nil {
 			return nil
-		}
-		if try == 3 && already(err) {
+		})
+		switch {
+		case err == nil && there:
+			return db.retryBroken(func() error { return db.check(db.ctx, db.pool.Config().ConnConfig.Database) })
+		case err == nil:
+			return nil
+		case try < 3 && already(err):
+			continue
+		case already(err):
 			return fmt.Errorf("%w%s", err, foreign)
 		}
-		if try == 3 || !already(err) {
-			return fmt.Errorf("creating the tables of the crawl in the schema crawl: %w%s", err, hint(err))
-		}
+		return fmt.Errorf("%w%s", err, hint(err))
 	}
+}
+
+func (db *node) makeTables() error {
+	return pgx.BeginFunc(db.ctx, db.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(db.ctx, tables); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(db.ctx, "insert into crawl.crawl (id, format, parts, seed, suffixes, timeline) values (1, $1, $2, $3, $4, $5)", format, db.parts, int64(db.seed), publicsuffix.List.String(), db.server.timeline.Load()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(db.ctx, "insert into crawl.part (id) select generate_series(0, $1 - 1)", db.parts)
+		return err
+	})
 }
 
 // Abandon implements state.Store.
