@@ -14,6 +14,9 @@ func (w *Waiters) Take() {
 	w.taken, w.queued, w.committing = append(w.taken, w.queued...), nil, true
 }
 
+// Queued reports whether a caller waits for operations that are in the queue.
+func (w *Waiters) Queued() bool { return len(w.queued) > 0 }
+
 // Done says that the operations that were taken are committed.
 func (w *Waiters) Done() {
 	tell(w.taken, nil)

@@ -195,6 +195,13 @@ func (q *queue) holds(of func(frontier.Site) bool) bool {
 	return false
 }
 
+// urgent reports whether a caller waits for a commit.
+func (q *queue) urgent() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiters.Queued() || q.full()
+}
+
 // behind reports whether a commit has been under way for so long that no turn should begin. After
 // a kill, all pages that are fetched during the commit would be fetched again.
 func (q *queue) behind() bool {
@@ -250,10 +257,10 @@ func (db *node) gather() (last bool) {
 		return true
 	}
 	select {
-	case <-q.hurry:
+	case <-q.hurry: // of a caller that an earlier commit has served, unless urgent
 	default:
 	}
-	if db.opts.Gather < 0 {
+	if db.opts.Gather < 0 || q.urgent() {
 		return false
 	}
 	t := time.NewTimer(db.opts.Gather)
