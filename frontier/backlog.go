@@ -38,8 +38,9 @@ type Backlog interface {
 	// age. Read skips entries that are due later. Read returns an entry a second time only if a
 	// Completion has queued the entry again after the first time.
 	//
-	// If the backlog has another clock, Read may find that the entries which are due by
-	// SiteState.Waiting are due later. Then the backlog must report the new state in a Growth.
+	// A backlog with another clock may find during Read that the entries are due later than it has
+	// reported in SiteState.Waiting. Then it must report the new state in a Growth. Otherwise the
+	// frontier does not ask for these entries again.
 	Read(site Site, now time.Time, entries []Entry) (int, error)
 
 	// ReadRequisites is like Read, but returns only entries that may be requested after the limit

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// behind is a backlog with another clock: it finds that a retry is due half a second after the time
+// lateBacklog is a backlog with another clock: it finds that a retry is due half a second after the time
 // that it has reported.
-type behind struct {
+type lateBacklog struct {
 	*termed
 	told bool
 }
 
-func (b *behind) Read(site Site, now time.Time, entries []Entry) (int, error) {
+func (b *lateBacklog) Read(site Site, now time.Time, entries []Entry) (int, error) {
 	st, err := b.State(site)
 	if err != nil || b.told || st.Waiting.IsZero() || st.Waiting.After(now) {
 		return b.termed.Read(site, now, entries)
@@ -28,7 +28,7 @@ func (b *behind) Read(site Site, now time.Time, entries []Entry) (int, error) {
 // then reports.
 func TestARetryThatIsDueLaterThanReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &behind{termed: &termed{memory: new(memory), terms: map[Site]uint64{"": 1}}}
+		b := &lateBacklog{termed: &termed{memory: new(memory), terms: map[Site]uint64{"": 1}}}
 		f, err := New(b, Options{Term: b.term})
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,8 @@ func (db *node) retry(f func() error) error {
 }
 
 // retryBroken is like retry, but calls f again only if the connection has broken or the server is
-// stopping. Other errors of a node that begins are for the user.
+// stopping. It is for a node that begins: the user must see other errors at once, for example that
+// the server has too many connections.
 func (db *node) retryBroken(f func() error) error {
 	return db.retry(func() error {
 		err := f()

@@ -401,7 +401,7 @@ func (db *node) leaves() bool {
 	return false
 }
 
-// leave returns those leaving partitions to the database of which no site is in use any more and all
+// leave returns a leaving partition to the database if none of its sites is in use any more and their
 // results are committed.
 func (k *keeper) leave(ctx context.Context) error {
 	db := k.node

@@ -413,8 +413,8 @@ func TestALimitWithNodesThatAreKilled(t *testing.T) {
 	(&faultyRun{nodes: 3, hosts: 20, pages: 15, delay: 100 * time.Millisecond, faults: 3, every: 700 * time.Millisecond, seed: 3, limit: 200}).run(t)
 }
 
-// Some pages fail at first. Their retries are requested in the same run, also by another node, and not
-// before the time in the field Retry-After.
+// Some pages fail at first. Their retries are requested in the same run, and not before the time in
+// the field Retry-After.
 func TestRetriesOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	(&faultyRun{nodes: 3, hosts: 30, pages: 3, delay: 100 * time.Millisecond, every: time.Second, seed: 1, troubled: true}).run(t)

@@ -179,8 +179,8 @@ func (q *queue) empty() bool {
 	return len(q.ops) == 0 && len(q.taken) == 0
 }
 
-// holds reports whether a result or a robots.txt of one of the sites for which of returns true waits
-// for a commit, or is being committed.
+// holds reports whether a result or a robots.txt of certain sites waits for a commit, or is being
+// committed. The function of reports whether a site is one of them.
 func (q *queue) holds(of func(frontier.Site) bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -257,7 +257,7 @@ func (db *node) gather() (last bool) {
 		return true
 	}
 	select {
-	case <-q.hurry: // of a caller that an earlier commit has served, unless urgent
+	case <-q.hurry: // an earlier commit may have served this caller already, so urgent decides
 	default:
 	}
 	if db.opts.Gather < 0 || q.urgent() {

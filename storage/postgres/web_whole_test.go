@@ -78,7 +78,8 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	time.Sleep(time.Duration(rand.IntN(10)) * time.Millisecond)
-	if w.run.troubled && n >= w.total()/2 && n%7 < 3 && w.first(host+r.URL.Path) { // these pages have no links, so that their retries do not wait for each other
+	// The pages from total/2 on have no links, so their retries do not wait for each other.
+	if w.run.troubled && n >= w.total()/2 && n%7 < 3 && w.first(host+r.URL.Path) {
 		switch n % 7 {
 		case 0:
 			a.rest = time.Second
@@ -207,7 +208,7 @@ func (w *web) check(t *testing.T, all []*process, waits map[string]bool, faults 
 		}
 	}
 	if w.run.faults+w.run.crashes+w.run.promotions == 0 && len(waits) > 0 {
-		t.Errorf("the crawl has ended, and retries wait that were due: %v", waits)
+		t.Errorf("the crawl has ended without these retries: %v", waits)
 	}
 	lost, again := 0, 0
 	for n := range w.total() {
