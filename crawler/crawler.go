@@ -38,10 +38,10 @@ type Crawler struct {
 	mu         sync.Mutex
 	queue      queue // the frontier's backlog; nil when it is closed
 	ran        bool
-	earlySeeds []frontier.Entry // entries that Add got before seeded was set; begin queues them
+	earlySeeds []frontier.Entry // entries that Add got before the queue was open; begin queues them
 	// Keys of the seeds of Options and of Add; nil before the first Add, and after seeded was set.
 	seedKeys map[string]bool
-	// The seeds are queued: Add may add entries to the frontier, and the frontier may be stopped.
+	// The seeds of Options are queued, and those that Add got before. So the frontier may be stopped.
 	seeded  bool
 	stop    bool      // the run stops, or has stopped
 	end     End       // the first reason why the run ended; "" while it runs

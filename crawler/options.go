@@ -243,8 +243,9 @@ type Keep struct {
 
 // Hooks are functions that a running crawl calls. A nil function is not called.
 type Hooks struct {
-	// Called once, before the first request; in a resumed crawl, the Start says how this run
-	// differs from the previous run.
+	// Called once, when the crawl is open, and before its seeds are queued and the first request is
+	// made; in a resumed crawl, the Start says how this run differs from the previous run. It may
+	// call methods of the Crawler.
 	OnStart func(Start)
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use

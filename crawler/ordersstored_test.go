@@ -67,6 +67,43 @@ func TestAnOrderIsStoredWhenItReturns(t *testing.T) {
 	})
 }
 
+// That is so from the call of OnStart on, before the seeds are queued.
+func TestOrdersThatOnStartGivesAreStoredWhenTheyReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := chain(t, 2)
+		w.Site("http://b.example").Page("/", "x")
+		w.Site("http://c.example").Page("/", "x")
+		from, killed := t.TempDir(), ""
+		var c *crawler.Crawler
+		c, err := crawler.New(crawler.Options{
+			Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{"http://a.example/0"}, Dir: from,
+			Hooks: crawler.Hooks{OnStart: func(crawler.Start) {
+				err := errors.Join(c.Exclude("b.example", "the owner's mail"), c.Slow("a.example", time.Minute, "the owner's mail"), c.Seed("forgotten", "http://c.example/"))
+				if err != nil {
+					t.Error(err)
+				}
+				killed = statetest.Crash(t, from)
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		later := anywhere(t, w, killed, nil)
+		if err := later.Run(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		if all := later.Orders(); len(all) != 2 || all[0].Of != "b.example" || all[1].Of != "a.example" {
+			t.Errorf("after a kill the orders are %v", all)
+		}
+		if n := w.Fetched("http://c.example/"); n != 2 {
+			t.Errorf("the seed was fetched %d times by two runs, the first of which was killed", n)
+		}
+	})
+}
+
 // silent opens a state whose database does not answer.
 type silent struct{ state.Opener }
 

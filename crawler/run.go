@@ -222,6 +222,7 @@ func (c *Crawler) open(h Handler) error {
 	}
 	deps := jobDeps{Stop: c.Stop}
 	var err error
+	var start Start
 	var restarted time.Time
 	if o.Dir != "" {
 		db, err := store.Open(o.Dir, store.Options{
@@ -246,10 +247,9 @@ func (c *Crawler) open(h Handler) error {
 		// The queue in memory does not keep the results of visits. So digests of bodies are needed
 		// only for these options.
 		c.visits.digests = o.OnVisit != nil || o.Revisit != nil || o.Previous != ""
-		err = c.begun(Start{})
 	} else if err = c.logBegin(); err == nil {
 		if err = c.keepOrders(); err == nil {
-			err = c.resume()
+			start, err = c.resume()
 		}
 	}
 	if err != nil {
@@ -279,7 +279,11 @@ func (c *Crawler) open(h Handler) error {
 	}
 	err = front.Allow(c.put(c.limits))
 	c.mu.Unlock()
-	return errors.Join(err, c.steer())
+	if err = errors.Join(err, c.steer()); err != nil {
+		return err
+	}
+	// Called last: orders and seeds that the user gives from now on are stored when the call returns.
+	return c.begun(start)
 }
 
 // close closes everything that open has opened. First it waits for calls of Add that are still
@@ -303,51 +307,48 @@ func (c *Crawler) close() error {
 }
 
 // resume reads the stored data of earlier runs, and stores the options of this run.
-func (c *Crawler) resume() error {
+func (c *Crawler) resume() (start Start, err error) {
 	var old storedRun
 	known, err := c.db.Get(keyStoredRun, &old)
 	if err != nil {
-		return err
+		return start, err
 	}
 	var last processes.End
 	if _, err := c.db.Get(keyStatus, &last); err != nil {
-		return err
+		return start, err
 	}
 	now := c.storedRun()
 	if now.History, err = old.History.Next(now.Began, last); err != nil {
-		return err
+		return start, err
 	}
 	now.Revisits = c.opts.Revisit != nil || old.Revisits
 	c.revisits = now.Revisits
-	start := Start{Resumed: known, Orders: c.kept, Rescan: old.Rescan && !c.opts.Rescan}
+	start = Start{Resumed: known, Orders: c.kept, Rescan: old.Rescan && !c.opts.Rescan}
 	if now.Rescan = c.opts.Rescan || old.Rescan; now.Rescan {
 		c.rescans = &now
 	}
 	if known {
 		start.Changes = old.changes(&c.opts)
 		if err := c.agree(start.Changes); err != nil {
-			return err
+			return start, err
 		}
 	} else if start.Carried, err = c.carry(); err != nil {
-		return err
+		return start, err
 	}
 	if c.opts.Previous != "" {
 		if err := c.db.PutPrevious(c.opts.Previous); err != nil {
-			return err
+			return start, err
 		}
 	}
 	if start.Requeued, err = c.widen(); err != nil {
-		return err
+		return start, err
 	}
 	// The line in crawl.log is written before the settings are stored. In the other order a kill
 	// between the two would lose the line, because the next run would find no changed setting.
 	if err := c.logStart(start); err != nil {
-		return err
+		return start, err
 	}
-	if err := c.db.Put(keyStoredRun, now); err != nil {
-		return err
-	}
-	return c.begun(start)
+	return start, c.db.Put(keyStoredRun, now)
 }
 
 // bounded starts the timer that stops the crawl when its time is up. timeGrace later the returned

@@ -117,7 +117,7 @@ func parseSeeds(lines []string) ([]frontier.Entry, error) {
 //
 // Add returns the number of new seeds: URLs that the crawl has not found before. Other seeds are
 // not fetched again. A URL that was found within the last second may count as new. If Add is called
-// before Run, a URL that an earlier run has found may also count as new.
+// before Run or in OnStart, a URL that an earlier run has found may also count as new.
 //
 // Every queued seed is either fetched or yielded by Left, even if the run is about to end. If the
 // run has ended, the error is ErrEnded and nothing is queued. But if there are more than a thousand
@@ -145,16 +145,21 @@ func (c *Crawler) Add(seeds ...string) (added int, err error) {
 			_, _ = newAmong(c.seeds, c.seedKeys, nil)
 		}
 		added, _ = newAmong(entries, c.seedKeys, nil)
-		c.earlySeeds = append(c.earlySeeds, entries...)
+		if queue == nil {
+			c.earlySeeds = append(c.earlySeeds, entries...)
+		}
 	}
 	c.mu.Unlock()
 	switch {
 	case stop:
 		return 0, ErrEnded
-	case !seeded:
+	case queue == nil:
 		return added, nil
 	}
-	if added, err = newAmong(entries, map[string]bool{}, queue.Known); err == nil {
+	if seeded {
+		added, err = newAmong(entries, map[string]bool{}, queue.Known)
+	}
+	if err == nil {
 		err = c.plant(entries)
 	}
 	if err != nil {
@@ -207,16 +212,12 @@ func (c *Crawler) plant(entries []frontier.Entry) error {
 // the seeds are stored even if the run requests none of them.
 func (c *Crawler) begin() error {
 	err := c.frontier.Add(c.seeds...)
+	if err == nil {
+		err = c.plant(c.earlySeeds)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for err == nil && len(c.earlySeeds) > 0 {
-		early := c.earlySeeds
-		c.earlySeeds = nil
-		c.mu.Unlock()
-		err = c.plant(early)
-		c.mu.Lock()
-	}
-	c.seeded, c.seedKeys = true, nil
+	c.seeded, c.seedKeys, c.earlySeeds = true, nil, nil
 	if c.stop {
 		c.frontier.Stop()
 	}

@@ -25,9 +25,10 @@ import (
 // Options.MaxTime. The next run does not begin paused. The error is ErrEnded, an *OptionError for a
 // reason that is too long, or an error of the disk.
 //
-// During Run, Pause waits until the order is stored, usually some milliseconds. If the disk or the
-// database has not stored it after ten seconds, the order applies, and the error wraps
-// context.DeadlineExceeded.
+// From the call of Options.OnStart on, Pause waits until the order is stored, usually some
+// milliseconds. If the disk or the database has not stored it after ten seconds, the order applies,
+// and the error wraps context.DeadlineExceeded. Before that call Pause returns at once, and Run
+// stores the order when it begins.
 func (c *Crawler) Pause(reason string) error {
 	return c.order(Order{Do: OrderPause, Reason: reason})
 }

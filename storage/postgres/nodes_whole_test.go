@@ -101,11 +101,15 @@ func node() int {
 		}
 		opts.ConnectTo = append(opts.ConnectTo, to)
 	}
-	c, err := crawler.New(opts)
-	if err == nil {
+	var c *crawler.Crawler
+	heard := &listener{told: map[string]bool{}}
+	opts.OnStart = func(crawler.Start) { // orders that were given earlier would be acknowledged before they are stored
 		go obey(c, os.Stdin)
-		go tellHeard(c)
+		go heard.tell(c)
+	}
+	if c, err = crawler.New(opts); err == nil {
 		err = c.Run(ctx, nil)
+		heard.tellNew(c)
 	}
 	switch {
 	case errors.Is(err, postgres.ErrSession):

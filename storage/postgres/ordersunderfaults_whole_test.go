@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,15 +57,27 @@ func obey(c *crawler.Crawler, from io.Reader) {
 	}
 }
 
-// tellHeard prints the reason of each order that the crawl has, as long as the process runs.
-func tellHeard(c *crawler.Crawler) {
-	told := map[string]bool{}
+// A listener prints the reason of each order that the crawl has, once.
+type listener struct {
+	mu   sync.Mutex
+	told map[string]bool
+}
+
+// tell prints orders as long as the process runs.
+func (l *listener) tell(c *crawler.Crawler) {
 	for ; ; time.Sleep(20 * time.Millisecond) {
-		for _, o := range c.Orders() {
-			if !told[o.Reason] {
-				told[o.Reason] = true
-				fmt.Printf("heard: %s.\n", o.Reason)
-			}
+		l.tellNew(c)
+	}
+}
+
+// tellNew prints the orders that were not printed before.
+func (l *listener) tellNew(c *crawler.Crawler) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range c.Orders() {
+		if !l.told[o.Reason] {
+			l.told[o.Reason] = true
+			fmt.Printf("heard: %s.\n", o.Reason)
 		}
 	}
 }
@@ -161,11 +174,12 @@ func (g *giver) next(nodes []*process) {
 		if g.tries++; g.tries > 4 {
 			g.t.Fatalf("%v is not heard by all nodes", i)
 		}
-		if g.stored(i) {
+		stored, thisRun := g.stored(i)
+		if thisRun {
 			g.given = time.Now()
 			return
 		}
-		if g.to.said("stored: " + i.Reason + ".\n") {
+		if !stored && g.to.said("stored: "+i.Reason+".\n") {
 			g.t.Errorf("%v was acknowledged, and the database does not have it", i)
 		}
 		g.again++
@@ -182,18 +196,18 @@ func (g *giver) give(p *process, i instruction) {
 	g.given, g.to = time.Now(), p
 }
 
-// stored reports whether the database has an order of this run. It has not if the server is down.
-func (g *giver) stored(i instruction) bool {
+// stored reports whether the database has an order, and whether it is one of this run. If no node was
+// left, the node that began first has begun a new run. If the server is down, both are true.
+func (g *giver) stored(i instruction) (stored, thisRun bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, g.url())
 	if err != nil {
-		return true
+		return true, true
 	}
 	defer conn.Close(context.Background())
-	n := 0
-	err = conn.QueryRow(ctx, "select count(*) from crawl.orders o, crawl.crawl c where o.n > c.since and o.body->'Order'->>'reason' = $1", i.Reason).Scan(&n)
-	return err != nil || n > 0
+	err = conn.QueryRow(ctx, "select count(*) > 0, count(*) filter (where o.n > c.since) > 0 from crawl.orders o, crawl.crawl c where o.body->'Order'->>'reason' = $1", i.Reason).Scan(&stored, &thisRun)
+	return stored || err != nil, thisRun || err != nil
 }
 
 // said reports whether the process has printed a text.
