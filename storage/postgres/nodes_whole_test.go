@@ -233,7 +233,7 @@ func (r *faultyRun) run(t *testing.T) {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	give := &giver{t: t, run: r, web: w, url: func() string { return url }, random: random}
 	faults, crashes, promotions, over := 0, 0, 0, 0
-	next := time.Now().Add(r.every)
+	next := time.Time{} // of the next fault; zero: the crawl has not begun
 	deadline := time.Now().Add(5*time.Minute + 4*time.Duration(r.pages)*r.delay + time.Duration(r.faults+r.crashes+r.promotions)*(r.every+5*time.Second))
 	for {
 		running := 0
@@ -269,6 +269,13 @@ func (r *faultyRun) run(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 		give.next(all)
+		if next.IsZero() {
+			if w.requests("", next) == 0 {
+				continue
+			}
+			keepTables(t, primary, standby)
+			next = time.Now().Add(r.every)
+		}
 		if time.Now().Before(next) || faults+crashes+promotions >= r.faults+r.crashes+r.promotions {
 			continue
 		}
@@ -326,6 +333,25 @@ func (r *faultyRun) run(t *testing.T) {
 		checkLimit(t, url, r.limit, faults)
 	}
 	collected(t, url, all)
+}
+
+// keepTables waits until the tables are on the disk of the server, and of the standby if there is one.
+// A server that forgets a whole crawl is another matter: the nodes are then refused.
+func keepTables(t *testing.T, primary, standby *pgtest.Server) {
+	t.Helper()
+	if _, err := primary.Query("crawl", "checkpoint"); err != nil {
+		t.Fatal(err)
+	}
+	for standby != nil {
+		n, err := standby.Query("crawl", "select count(*) from pg_class where oid = to_regclass('crawl.crawl')")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.TrimSpace(n) == "1" {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // promote stops replication to the standby, kills the primary after the time lag, promotes the
