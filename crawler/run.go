@@ -227,7 +227,7 @@ func (c *Crawler) open(h Handler) error {
 	if o.Dir != "" {
 		db, err := store.Open(o.Dir, store.Options{
 			NoPages: !o.writes(OutputPages) && !o.writes(OutputBodies), Links: o.writes(OutputLinks), Archive: o.archive(),
-			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay, State: o.State, Admit: c.admit,
+			Bounds: o.bounds.storage, SyncDelay: o.bounds.syncDelay, State: o.State, Logger: o.Logger, Admit: c.admit,
 		})
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -28,7 +29,8 @@ type Options struct {
 	// of a slower disk.
 	SyncDelay time.Duration
 
-	Disk disk.Disk
+	Disk   disk.Disk
+	Logger *slog.Logger // gets messages about a database that does not answer; nil: nobody gets them
 
 	// New is called if Open finds a state file without buckets. If New returns an error, Open
 	// returns that error.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -38,7 +39,8 @@ type Options struct {
 
 	// State keeps the state of the crawl elsewhere than in StateFile: in a database, for a crawl on
 	// several machines. Package storage/postgres implements it. nil: in StateFile.
-	State State
+	State  State
+	Logger *slog.Logger // gets messages about a database that does not answer; nil: nobody gets them
 
 	// Admit decides whether the crawl is opened. It is called with the values of the crawl,
 	// after Open has checked everything and before Open writes anything. If Admit returns an
@@ -114,7 +116,7 @@ func Open(dir string, opts Options) (*DB, error) {
 // o.Admit.
 func (o *Options) open(dir string) (st state.Store, asked bool, err error) {
 	opts := state.Options{
-		Gather: o.Gather, Bounds: state.Bounds(o.Bounds), SyncDelay: o.SyncDelay, Disk: o.disk,
+		Gather: o.Gather, Bounds: state.Bounds(o.Bounds), SyncDelay: o.SyncDelay, Disk: o.disk, Logger: o.Logger,
 		Limits: o.limits, Fault: o.fault,
 		New: func() error { return remains(dir) },
 	}
