@@ -2,9 +2,9 @@ package diff
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
+	"github.com/go-json-experiment/json/v1"
 	"github.com/permesso-crawler/permesso/frontier"
 )
 

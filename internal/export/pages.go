@@ -3,13 +3,13 @@ package export
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"time"
 
+	"github.com/go-json-experiment/json/v1"
 	"github.com/permesso-crawler/permesso/internal/lines"
 	"github.com/permesso-crawler/permesso/internal/store"
 )

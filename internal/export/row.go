@@ -1,12 +1,12 @@
 package export
 
 import (
-	"encoding/json"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/v1"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
