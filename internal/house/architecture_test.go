@@ -2,7 +2,6 @@ package house
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
@@ -337,7 +336,7 @@ func eachFile(t *testing.T, do func(name string, f *ast.File)) {
 		if d.IsDir() || !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		file, err := parse(name)
 		if err == nil {
 			do(filepath.ToSlash(name), file)
 		}

@@ -160,14 +160,13 @@ func TestTextsOfTheLibraryNameNoFlags(t *testing.T) {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
-			files := token.NewFileSet()
-			f, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			f, err := parse(path)
 			if err != nil {
 				return err
 			}
 			ast.Inspect(f, func(n ast.Node) bool {
 				if text, ok := n.(*ast.BasicLit); ok && text.Kind == token.STRING && flag.MatchString(text.Value) {
-					t.Errorf("%s: %s", files.Position(text.Pos()), text.Value)
+					t.Errorf("%s: %s", positions.Position(text.Pos()), text.Value)
 				}
 				return true
 			})

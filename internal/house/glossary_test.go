@@ -2,8 +2,6 @@ package house
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"go/types"
 	"io/fs"
 	"os"
@@ -73,7 +71,7 @@ func (c jsonCode) read(path string, _ fs.DirEntry, err error) error {
 	if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 		return err
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	file, err := parse(path)
 	if err != nil {
 		return err
 	}

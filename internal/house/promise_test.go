@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/printer"
 	"go/token"
 	"io/fs"
@@ -84,7 +83,7 @@ func exportedNames(t *testing.T) (all []string, names int) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			file, err := parse(name)
 			if err != nil {
 				return err
 			}
@@ -217,7 +216,7 @@ func aliased(file *ast.File, decl ast.Decl) (lines []string, err error) {
 			if strings.HasSuffix(name, "_test.go") {
 				continue
 			}
-			there, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			there, err := parse(name)
 			if err != nil {
 				return nil, err
 			}
@@ -271,7 +270,7 @@ func TestNoOptionsAreTooManyToRead(t *testing.T) {
 			t.Fatal(dir, err)
 		}
 		for _, name := range files {
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			file, err := parse(name)
 			if err != nil {
 				t.Fatal(err)
 			}
