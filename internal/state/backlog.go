@@ -97,13 +97,13 @@ func rowAfter(c *bbolt.Cursor, last []byte) (key, value []byte) {
 	return key, value
 }
 
-// pendingSites returns the sites that are only in the journal: they have completions, but no
-// record yet.
+// pendingSites returns the sites that are only in the journal: they have completions, or links in a
+// Reader, but no record yet.
 func (v *view) pendingSites() (all []frontier.SiteState, err error) {
 	for _, s := range v.db.book.pending.sites {
 		if n, err := siteNumber(v.names, s.name); err != nil {
 			return all, err
-		} else if n != 0 || s.done == 0 {
+		} else if n != 0 || s.done == 0 && !(v.db.file.reads && len(s.links) > 0) {
 			continue
 		}
 		st, err := v.state(0, &siteRecord{Site: s.name})
@@ -261,10 +261,19 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 }
 
 // state returns the state of the site with the record r, with the pending changes applied. It
-// changes r.
+// changes r. Pending links count only in a Reader: in a crawl that runs they cannot be read before
+// they are merged, and the frontier is told when they are.
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
-	ended, again := 0, 0
-	if s := v.db.book.pending.sites[r.Site]; s != nil && s.done > 0 {
+	ended, again, added := 0, 0, 0
+	s := v.db.book.pending.sites[r.Site]
+	if s != nil && v.db.file.reads {
+		links, err := v.newLinks(n, s)
+		if err != nil {
+			return frontier.SiteState{}, err
+		}
+		added = len(links)
+	}
+	if s != nil && s.done > 0 {
 		queued := map[uint64]revisitState{}
 		for _, e := range s.ends {
 			if e.what == comesForward {
@@ -303,8 +312,10 @@ func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	defer v.db.handedOut.mu.Unlock()
 	out := v.db.handedOut.sites[n]
 	st := stateOf(v.entries.Cursor(), n, r, out.count(out.has), out.has)
-	st.Queued -= ended + again
+	st.Queued += added - ended - again
 	st.Again += again
+	st.Known += added
+	st.Ready = st.Ready || added > 0
 	return st, nil
 }
 

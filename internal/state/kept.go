@@ -265,39 +265,54 @@ func (s *keptSite) link(fp uint64) (k Kept, ok bool, err error) {
 	if i < 0 {
 		return k, false, nil
 	}
-	raw, err := s.change.entry(s.pending.links[i].place)
+	k, err = s.linked(s.pending.links[i])
+	return k, err == nil, err
+}
+
+// linked returns the entry of a link that is in the journal.
+func (s *keptSite) linked(l pendingLink) (k Kept, err error) {
+	raw, err := s.change.entry(l.place)
 	if err != nil {
-		return k, false, err
+		return k, err
 	}
 	d := decoder{b: raw}
-	if k.Entry, err = d.entry(s.record.Site); err != nil {
-		return k, false, err
-	}
-	return k, true, nil
+	k.Entry, err = d.entry(s.record.Site)
+	return k, err
 }
 
 // links returns the entries of the links that are in the journal and have no row yet. Each
 // entry comes only once.
-func (s *keptSite) links() (all []Kept, err error) {
+func (s *keptSite) links() ([]Kept, error) {
 	if s.pending == nil {
 		return nil, nil
 	}
-	seen, rows := map[uint64]bool{}, s.entries.Cursor()
-	for _, l := range s.pending.links {
+	links, err := s.newLinks(s.n, s.pending)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Kept, len(links))
+	for i, l := range links {
+		if all[i], err = s.linked(l); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// newLinks returns the links of a site that are in the journal and whose entries have no row yet,
+// one for each entry.
+func (v *view) newLinks(n siteNum, pending *pendingSite) (all []pendingLink, err error) {
+	seen, rows := map[uint64]bool{}, v.entries.Cursor()
+	for _, l := range pending.links {
 		known := seen[l.fp]
-		if !known && s.n != 0 {
-			if _, known, err = seenNum(rows, s.n, l.fp); err != nil {
+		if !known && n != 0 {
+			if _, known, err = seenNum(rows, n, l.fp); err != nil {
 				return nil, err
 			}
 		}
-		if seen[l.fp] = true; known {
-			continue
+		if seen[l.fp] = true; !known {
+			all = append(all, l)
 		}
-		k, _, err := s.link(l.fp)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, k)
 	}
 	return all, nil
 }

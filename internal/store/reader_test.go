@@ -40,7 +40,7 @@ func TestAReaderSaysWhatIsThere(t *testing.T) {
 		err = errors.Join(err, is)
 		snapshots++
 	}
-	if err != nil || sites != 3 || clocks != 1 || queued == 0 || snapshots != 1 || keys != 1 {
+	if err != nil || sites != 4 || clocks != 1 || queued == 0 || snapshots != 1 || keys != 1 {
 		t.Errorf("%d sites, %d clocks, %d are queued, %d snapshots, %d keys, %v", sites, clocks, queued, snapshots, keys, err)
 	}
 	if st, err := r.State(site); err != nil || st.Site != site || st.Queued == 0 {
