@@ -79,8 +79,7 @@ func (r *Reader) Entries(site frontier.Site) iter.Seq2[Kept, error] {
 
 // Queued iterates over the entries of site that have not ended, including entries that will be
 // fetched again (frontier.Entry.Again). Entries without a Due come first, by frontier.Entry.Rank.
-// Then come entries with a frontier.Entry.Due, the earliest first. If the crawl was killed, some
-// entries may be missing until the crawl is run again.
+// Then come entries with a frontier.Entry.Due, the earliest first.
 func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
 	return r.r.Queued(site)
 }

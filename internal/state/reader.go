@@ -2,7 +2,9 @@ package state
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
+	"slices"
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/robots"
@@ -79,9 +81,84 @@ func (r *Reader) Names() iter.Seq2[frontier.Site, error] { return r.db.Names() }
 // Ahead is like DB.Ahead.
 func (r *Reader) Ahead(k Kept) (int, error) { return r.db.Ahead(k) }
 
-// Queued is like DB.Queued.
+// Queued iterates over the entries of site that have not ended, in the order of DB.Queued. Unlike
+// that, it includes the entries and the changes of entries that are pending in the journal.
 func (r *Reader) Queued(site frontier.Site) iter.Seq2[frontier.Entry, error] {
-	return r.db.Queued(site)
+	return func(yield func(frontier.Entry, error) bool) {
+		changed, old, err := r.db.changedEntries(site)
+		if err != nil {
+			yield(frontier.Entry{}, err)
+			return
+		}
+		for e, err := range r.db.Queued(site) {
+			if err == nil && len(old) > 0 && old[fingerprint(e.Key(), r.db.seed)] {
+				continue
+			}
+			for ; err == nil && len(changed) > 0 && inQueue(changed[0], e) < 0; changed = changed[1:] {
+				if !yield(changed[0], nil) {
+					return
+				}
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+		for _, e := range changed {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// inQueue compares two queued entries by their order in Queued.
+func inQueue(a, b frontier.Entry) int {
+	return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Rank, b.Rank)) // without a due time, Due is zero
+}
+
+// changedEntries returns the queued entries of a site that the journal adds or changes, in the order
+// of inQueue, and the fingerprints of all entries that it changes or ends.
+func (db *DB) changedEntries(site frontier.Site) (changed []frontier.Entry, old map[uint64]bool, err error) {
+	db.merging.Lock()
+	defer db.merging.Unlock()
+	err = db.file.view(func(tx *bbolt.Tx) error {
+		s, err := db.newView(tx).keptSite(site)
+		if err != nil || s.pending == nil {
+			return err
+		}
+		all, err := s.links()
+		if err != nil {
+			return err
+		}
+		old = map[uint64]bool{}
+		for _, end := range s.pending.ends {
+			if old[end.fp] {
+				continue
+			}
+			old[end.fp] = true
+			num, _, err := seenNum(s.entries.Cursor(), s.n, end.fp)
+			if err != nil {
+				return err
+			}
+			key, value, err := s.row(num)
+			if err != nil {
+				return err
+			}
+			k, err := s.kept(key, value)
+			if err != nil {
+				return err
+			}
+			if !k.Fate.Ends() {
+				all = append(all, k)
+			}
+		}
+		for _, k := range all {
+			changed = append(changed, k.Entry)
+		}
+		return nil
+	})
+	slices.SortStableFunc(changed, inQueue)
+	return changed, old, err
 }
 
 // Get is like DB.Get.

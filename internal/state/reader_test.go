@@ -87,6 +87,9 @@ func saidBy(t *testing.T, s says) map[string]string {
 			}
 			number = k.Number
 		}
+		if r, reads := s.(*Reader); reads {
+			checkQueued(t, r, site, kept)
+		}
 		if st, _ := s.State(site); reads && (st.Known != len(kept) || st.Left() != left) {
 			t.Errorf("%s has %d entries, of which %d are left, and its state says %d and %d", site, len(kept), left, st.Known, st.Left())
 		}
@@ -125,6 +128,30 @@ func saidBy(t *testing.T, s says) map[string]string {
 		said["value "+key] = fmt.Sprint(value)
 	}
 	return said
+}
+
+// checkQueued fails unless Queued returns the entries in kept that have not ended, in its order.
+func checkQueued(t *testing.T, r *Reader, site frontier.Site, kept map[string]Kept) {
+	t.Helper()
+	queued, last := map[string]bool{}, frontier.Entry{}
+	for e, err := range r.Queued(site) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, known := kept[e.Key()]
+		if k.ID = e.ID; !known || queued[e.Key()] || k.Fate.Ends() || inWords(Kept{Entry: e}) != inWords(Kept{Entry: k.Entry}) {
+			t.Errorf("Queued has %+v, twice: %v; Entries have %s, %v", e, queued[e.Key()], inWords(k), known)
+		}
+		if inQueue(last, e) > 0 {
+			t.Errorf("Queued has %+v after %+v", e, last)
+		}
+		queued[e.Key()], last = true, e
+	}
+	for key, k := range kept {
+		if !k.Fate.Ends() && !queued[key] {
+			t.Errorf("Queued does not have %s", inWords(k))
+		}
+	}
 }
 
 // After a kill with unmerged completions and links in the journal, a Reader returns the same as the
