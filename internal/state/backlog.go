@@ -97,13 +97,13 @@ func rowAfter(c *bbolt.Cursor, last []byte) (key, value []byte) {
 	return key, value
 }
 
-// pendingSites returns the sites that are only in the journal: they have completions, or links in a
-// Reader, but no record yet.
+// pendingSites returns the sites that have no record yet, but completions in the journal. In a
+// Reader, links in the journal are enough.
 func (v *view) pendingSites() (all []frontier.SiteState, err error) {
 	for _, s := range v.db.book.pending.sites {
 		if n, err := siteNumber(v.names, s.name); err != nil {
 			return all, err
-		} else if n != 0 || s.done == 0 && !(v.db.file.reads && len(s.links) > 0) {
+		} else if n != 0 || s.done == 0 && (len(s.links) == 0 || !v.db.file.reads) {
 			continue
 		}
 		st, err := v.state(0, &siteRecord{Site: s.name})
@@ -261,8 +261,8 @@ func (v *view) site(site frontier.Site) (siteNum, siteRecord, error) {
 }
 
 // state returns the state of the site with the record r, with the pending changes applied. It
-// changes r. Pending links count only in a Reader: in a crawl that runs they cannot be read before
-// they are merged, and the frontier is told when they are.
+// changes r. Only a Reader counts pending links. In a running crawl they cannot be read before they
+// are merged; then the frontier gets a Growth.
 func (v *view) state(n siteNum, r *siteRecord) (frontier.SiteState, error) {
 	ended, again, added := 0, 0, 0
 	s := v.db.book.pending.sites[r.Site]

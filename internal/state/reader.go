@@ -126,34 +126,47 @@ func (db *DB) changedEntries(site frontier.Site) (changed []frontier.Entry, old 
 		if err != nil || s.pending == nil {
 			return err
 		}
-		all, err := s.links()
+		links, err := s.links()
 		if err != nil {
 			return err
 		}
+		for _, k := range links {
+			changed = append(changed, k.Entry)
+		}
 		old = map[uint64]bool{}
+		nums, rows := map[uint32]bool{}, s.entries.Cursor()
 		for _, end := range s.pending.ends {
-			if old[end.fp] {
-				continue
-			}
 			old[end.fp] = true
-			num, _, err := seenNum(s.entries.Cursor(), s.n, end.fp)
+			num, _, err := seenNum(rows, s.n, end.fp)
 			if err != nil {
 				return err
 			}
-			key, value, err := s.row(num)
-			if err != nil {
-				return err
-			}
+			nums[num] = true
+		}
+		add := func(key, value []byte) error {
 			k, err := s.kept(key, value)
-			if err != nil {
-				return err
+			if err == nil && !k.Fate.Ends() {
+				changed = append(changed, k.Entry)
 			}
-			if !k.Fate.Ends() {
-				all = append(all, k)
+			return err
+		}
+		for num := range nums { // an entry that was put aside has the row of an ended one
+			if key := endedKey(s.n, num); s.entries.Get(key) != nil {
+				if err := add(key, s.entries.Get(key)); err != nil {
+					return err
+				}
 			}
 		}
-		for _, k := range all {
-			changed = append(changed, k.Entry)
+		for _, kind := range []byte{kindReady, kindWaiting} {
+			prefix := s.n.prefix(kind)
+			for key, value := rows.Seek(prefix); bytes.HasPrefix(key, prefix); key, value = rows.Next() {
+				if !nums[lastNum(key)] {
+					continue
+				}
+				if err := add(key, value); err != nil {
+					return err
+				}
+			}
 		}
 		return nil
 	})
