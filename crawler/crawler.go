@@ -36,12 +36,12 @@ type Crawler struct {
 	// mu guards the fields below: the state and the limits of the run, which any goroutine may use.
 	// A goroutine that holds mu takes no other locks than those of the frontier.
 	mu         sync.Mutex
-	queue      queue // the frontier's backlog; nil when it is closed
+	queue      queue // the frontier's backlog; nil before it is opened, and after it is closed
 	ran        bool
 	earlySeeds []frontier.Entry // entries that Add got before the queue was open; begin queues them
 	// Keys of the seeds of Options and of Add; nil before the first Add, and after seeded was set.
 	seedKeys map[string]bool
-	// The seeds of Options are queued, and those that Add got before. So the frontier may be stopped.
+	// begin has queued the seeds. So the frontier may be stopped.
 	seeded  bool
 	stop    bool      // the run stops, or has stopped
 	end     End       // the first reason why the run ended; "" while it runs

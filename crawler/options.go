@@ -243,9 +243,8 @@ type Keep struct {
 
 // Hooks are functions that a running crawl calls. A nil function is not called.
 type Hooks struct {
-	// Called once, when the crawl is open, and before its seeds are queued and the first request is
-	// made; in a resumed crawl, the Start says how this run differs from the previous run. It may
-	// call methods of the Crawler.
+	// Called once, after the crawl is opened and before its seeds are queued. It may call methods of
+	// the Crawler. In a resumed crawl, the Start says how this run differs from the previous run.
 	OnStart func(Start)
 	OnError func(*Page, error) // called for each error of the handler, which is also logged; must be safe for concurrent use
 	OnVisit func(Visited)      // called after each visit, for metrics; must be quick and safe for concurrent use

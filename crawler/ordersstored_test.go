@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/internal/statetest"
 )
@@ -67,7 +68,7 @@ func TestAnOrderIsStoredWhenItReturns(t *testing.T) {
 	})
 }
 
-// That is so from the call of OnStart on, before the seeds are queued.
+// Orders and seeds that OnStart gives are stored when the call returns: a kill does not undo them.
 func TestOrdersThatOnStartGivesAreStoredWhenTheyReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := chain(t, 2)
@@ -99,9 +100,58 @@ func TestOrdersThatOnStartGivesAreStoredWhenTheyReturn(t *testing.T) {
 			t.Errorf("after a kill the orders are %v", all)
 		}
 		if n := w.Fetched("http://c.example/"); n != 2 {
-			t.Errorf("the seed was fetched %d times by two runs, the first of which was killed", n)
+			t.Errorf("the seed was fetched %d times, want once by each run", n)
 		}
 	})
+}
+
+// refusing opens a state that does not store values whose keys have a prefix.
+type refusing struct {
+	state.Opener
+	prefix string
+}
+
+func (r refusing) OpenStore(dir string, opts state.Options) (state.Store, error) {
+	db, err := state.Open(dir, opts)
+	return unstored{db, r.prefix}, err
+}
+
+var errNotStored = errors.New("not stored")
+
+type unstored struct {
+	*state.DB
+	prefix string
+}
+
+func (u unstored) Put(key string, value any) error {
+	if strings.HasPrefix(key, u.prefix) {
+		return errNotStored
+	}
+	return u.DB.Put(key, value)
+}
+
+// OnStart is called only if the settings of the run, and the orders that were given before Run, are
+// stored.
+func TestOnStartIsNotCalledIfTheCrawlCannotBeOpened(t *testing.T) {
+	for prefix, want := range map[string]int{kept.KeyAsked: 0, "order ": 0, "no such key": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := chain(t, 1)
+			called := 0
+			c, err := crawler.New(crawler.Options{
+				Identity: testIdentity, Wire: crawler.Wire{Network: w}, Seeds: []string{"http://a.example/0"}, Dir: t.TempDir(), State: refusing{prefix: prefix},
+				Hooks: crawler.Hooks{OnStart: func(crawler.Start) { called++ }},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Exclude("b.example", "the owner's mail"); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Run(t.Context(), nil); called != want || errors.Is(err, errNotStored) != (want == 0) {
+				t.Errorf("with %q not stored, OnStart was called %d times, want %d; the error is %v", prefix, called, want, err)
+			}
+		})
+	}
 }
 
 // silent opens a state whose database does not answer.

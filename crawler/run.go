@@ -282,7 +282,7 @@ func (c *Crawler) open(h Handler) error {
 	if err = errors.Join(err, c.steer()); err != nil {
 		return err
 	}
-	// Called last: orders and seeds that the user gives from now on are stored when the call returns.
+	// OnStart is called last, because orders and seeds that it gives are stored when the call returns.
 	return c.begun(start)
 }
 

@@ -14,10 +14,11 @@ import (
 )
 
 // The methods below control a running crawl. They may be called at any time, even before Run, and
-// from any goroutine. Each call is recorded as an Order, and returns when the order is stored. After
-// an error nothing has changed, except that an order that is not stored in time applies until the
-// process ends. The methods can never make requests to a site more frequent, nor allow requests
-// that are forbidden: no pause becomes shorter, and excluded URLs stay excluded.
+// from any goroutine. Each call is recorded as an Order. From the call of Options.OnStart on, it returns
+// when the order is stored; Run stores earlier orders when it begins. After an error nothing has
+// changed, except that an order that is not stored in time applies until the process ends. The
+// methods can never make requests to a site more frequent, nor allow requests that are forbidden:
+// no pause becomes shorter, and excluded URLs stay excluded.
 
 // Pause stops new visits. Running visits are finished. Like the other methods that control a run,
 // it may be called at any time, even before Run, and from any goroutine. While the run is paused,

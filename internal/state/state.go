@@ -30,7 +30,7 @@ type Options struct {
 	SyncDelay time.Duration
 
 	Disk   disk.Disk
-	Logger *slog.Logger // gets messages about a database that does not answer; nil: nobody gets them
+	Logger *slog.Logger // for messages about a database that does not answer; nil: they are dropped
 
 	// New is called if Open finds a state file without buckets. If New returns an error, Open
 	// returns that error.

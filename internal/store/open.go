@@ -40,7 +40,7 @@ type Options struct {
 	// State keeps the state of the crawl elsewhere than in StateFile: in a database, for a crawl on
 	// several machines. Package storage/postgres implements it. nil: in StateFile.
 	State  State
-	Logger *slog.Logger // gets messages about a database that does not answer; nil: nobody gets them
+	Logger *slog.Logger // for messages about a database that does not answer; nil: they are dropped
 
 	// Admit decides whether the crawl is opened. It is called with the values of the crawl,
 	// after Open has checked everything and before Open writes anything. If Admit returns an

@@ -30,14 +30,14 @@ func (db *node) retry(f func() error) error {
 	for try := 0; ; try++ {
 		err := f()
 		if err == nil {
-			db.away.answered()
+			db.outages.answered()
 			return nil
 		}
 		wait, err := db.passes(err, try)
 		if wait < 0 {
 			return err
 		}
-		db.away.failed(err, db.lease, db.outage)
+		db.outages.failed(err, db.lease, db.outage)
 		if time.Since(began) > db.outage {
 			return fmt.Errorf("the database was away for %v: %w", db.outage, err)
 		}

@@ -233,7 +233,9 @@ func (r *faultyRun) run(t *testing.T) {
 	random := rand.New(rand.NewPCG(r.seed, 1))
 	give := &giver{t: t, run: r, web: w, url: func() string { return url }, random: random}
 	faults, crashes, promotions, over := 0, 0, 0, 0
-	next := time.Time{} // of the next fault; zero: the crawl has not begun
+	next := time.Now().Add(r.every)
+	forgets := r.promotions > 0 || len(r.settings) > 0
+	kept := false // the tables are on the disks of the servers
 	deadline := time.Now().Add(5*time.Minute + 4*time.Duration(r.pages)*r.delay + time.Duration(r.faults+r.crashes+r.promotions)*(r.every+5*time.Second))
 	for {
 		running := 0
@@ -269,12 +271,8 @@ func (r *faultyRun) run(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 		give.next(all)
-		if next.IsZero() {
-			if w.requests("", next) == 0 {
-				continue
-			}
-			keepTables(t, primary, standby)
-			next = time.Now().Add(r.every)
+		if forgets && !kept {
+			kept, next = keepsTables(t, primary, standby), time.Now().Add(r.every)
 		}
 		if time.Now().Before(next) || faults+crashes+promotions >= r.faults+r.crashes+r.promotions {
 			continue
@@ -335,23 +333,30 @@ func (r *faultyRun) run(t *testing.T) {
 	collected(t, url, all)
 }
 
-// keepTables waits until the tables are on the disk of the server, and of the standby if there is one.
-// A server that forgets a whole crawl is another matter: the nodes are then refused.
-func keepTables(t *testing.T, primary, standby *pgtest.Server) {
+// keepsTables reports whether the server has written the tables to its disk, and the standby has
+// them, too, if there is one. If a server forgets the whole crawl, its nodes are refused: that is not
+// what these tests are about.
+func keepsTables(t *testing.T, primary, standby *pgtest.Server) bool {
 	t.Helper()
-	if _, err := primary.Query("crawl", "checkpoint"); err != nil {
-		t.Fatal(err)
+	servers := []*pgtest.Server{primary}
+	if standby != nil {
+		servers = append(servers, standby)
 	}
-	for standby != nil {
-		n, err := standby.Query("crawl", "select count(*) from pg_class where oid = to_regclass('crawl.crawl')")
+	for _, s := range servers {
+		n, err := s.Query("crawl", "select count(*) from pg_class where oid = to_regclass('crawl.crawl')")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.TrimSpace(n) == "1" {
-			return
+		if strings.TrimSpace(n) != "1" {
+			return false
 		}
-		time.Sleep(20 * time.Millisecond)
+		if s == primary {
+			if _, err := s.Query("crawl", "checkpoint"); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
+	return true
 }
 
 // promote stops replication to the standby, kills the primary after the time lag, promotes the

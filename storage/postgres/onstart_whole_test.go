@@ -4,24 +4,18 @@ package postgres_test
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
-	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// OnStart gives orders and seeds before the node has joined the crawl. They are stored when the
-// calls return, all nodes get them, and the node's own limits apply.
+// OnStart gives orders and a seed before the node has joined the crawl. All nodes carry them out.
 func TestOrdersThatOnStartGivesToSeveralNodes(t *testing.T) {
 	t.Parallel()
-	c := &crowd{t: t, web: crawltest.New(t), url: postgres.NewDatabase(t)}
-	for i := range 6 {
-		c.web.Site(fmt.Sprintf("http://h%d.example", i)).Page("/", `<a href="http://never.example/">x</a>`)
-		c.seeds = append(c.seeds, fmt.Sprintf("http://h%d.example/", i))
-	}
+	c := &crowd{t: t, web: crawltest.New(t), url: postgres.NewDatabase(t), seeds: []string{"http://a.example/"}}
+	c.web.Site("http://a.example").Page("/", `<a href="http://never.example/">x</a>`)
 	c.web.Site("http://never.example").Page("/", "")
 	c.web.Site("http://added.example").Page("/", "")
 	var first *crawler.Crawler
@@ -33,31 +27,33 @@ func TestOrdersThatOnStartGivesToSeveralNodes(t *testing.T) {
 		}
 		o.OnStart = func(crawler.Start) {
 			<-ready
-			err := errors.Join(first.Exclude("never.example", "the owner's mail"), first.Seed("forgotten", "http://added.example/"), first.Limit("more", func(l *crawler.Limits) { l.Rate = 50 }))
+			err := errors.Join(first.Exclude("never.example", "the owner's mail"), first.Seed("it was forgotten", "http://added.example/"),
+				first.Limit("more", func(l *crawler.Limits) { l.Rate = 50 }))
 			if err != nil {
 				t.Error(err)
 			}
 		}
 	}
-	one := c.join(false)
-	first = one.Crawler
+	a := c.join(true)
+	first = a.Crawler
 	close(ready)
-	c.until("the orders of the first node", func() bool { return len(one.Orders()) == 3 })
-	two := c.join(false)
-	c.end(one, two)
+	b := c.join(true)
+	c.heard("exclude never.example: the owner's mail", a, b)
+	for _, m := range []*member{a, b} {
+		c.until("the node has the new rate", func() bool { return m.Limits().Rate == 50 })
+	}
+	for _, u := range []string{"http://a.example/", "http://added.example/"} {
+		c.until(u+" is fetched", func() bool { return c.web.Fetched(u) == 1 })
+	}
+	c.do(b.Seed("to see that it is excluded", "http://never.example/"))
+	for _, m := range []*member{a, b} {
+		c.do(m.Allow(func(l *crawler.Limits) { l.Open = false }))
+	}
+	c.end(a, b)
 	c.web.AssertNeverFetched("http://never.example/", "http://never.example/robots.txt")
-	c.web.AssertFetched("http://added.example/")
-	excluded := 0
-	for i, m := range c.members {
-		s := m.Summary()
-		if excluded += s.Left[frontier.Excluded]; s.End != crawler.EndUnasked {
-			t.Errorf("node %d: %v", i, s)
+	for do, want := range map[string]int{"exclude": 1, "limit": 1, "add": 2} {
+		if got := c.recorded(do); got != want {
+			t.Errorf("the logs have %d lines with %s, want %d", got, do, want)
 		}
-	}
-	if excluded == 0 {
-		t.Error("the link to the excluded site is not left")
-	}
-	if rate := one.Limits().Rate; rate != 50 {
-		t.Errorf("the rate is %v", rate)
 	}
 }

@@ -67,7 +67,7 @@ type node struct {
 	lease   time.Duration
 	longest time.Duration
 	outage  time.Duration // how long statements are repeated while the server cannot be reached
-	away    away
+	outages outageLog
 	begun   state.Begun
 	outputs state.Outputs
 	file    *os.File // crawl.json, which is locked as long as the node uses the directory
@@ -138,7 +138,7 @@ func (d *database) open(dir string, opts state.Options) (opened *node, err error
 		closing: make(chan struct{}), committed: make(chan struct{}),
 		sites: map[frontier.Site]*site{}, byID: map[siteID]*site{}, ids: map[frontier.Site]siteID{}, had: map[int]*partition{},
 	}
-	db.away.log = opts.Logger
+	db.outages.to = opts.Logger
 	db.clock.same = d.same
 	db.known.init()
 	db.queue.init(opts.Bounds)

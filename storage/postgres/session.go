@@ -246,7 +246,7 @@ func (db *node) renew(ctx context.Context) error {
 		case err == nil && timeline != known: // a connection pooler has connected to another server
 			return fmt.Errorf("a standby was promoted (timeline %d after %d): %w", timeline, known, ErrSession)
 		case err == nil:
-			db.away.answered()
+			db.outages.answered()
 			db.renewed(sent, now)
 			s.sure.Store(uptime()-s.steady > db.lease*3/2)
 			return nil
@@ -261,7 +261,7 @@ func (db *node) renew(ctx context.Context) error {
 		if wait < 0 && !errors.Is(err, context.Canceled) {
 			return err
 		}
-		db.away.failed(err, db.lease, db.outage)
+		db.outages.failed(err, db.lease, db.outage)
 		t := time.NewTimer(max(wait, 50*time.Millisecond))
 		select {
 		case <-t.C:

@@ -23,7 +23,7 @@ func TestAnOutageIsLogged(t *testing.T) {
 		err     error
 		want    []string
 	}{
-		{"short", awayFor - time.Second/2, false, down, nil},
+		{"short", shortOutage - time.Second/2, false, down, nil},
 		{"long", 40 * time.Second, false, down, []string{"does not answer", "57P03", `"requests stop after"=30s "the node ends after"=15m0s`, "answers again", "after=4"}},
 		{"network", 40 * time.Second, false, errors.New("connection reset"), []string{"does not answer", "connection reset", "answers again"}},
 		{"one statement", 40 * time.Second, true, down, nil},
@@ -33,7 +33,7 @@ func TestAnOutageIsLogged(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				var log strings.Builder
-				db := &node{ctx: ctx, lease: 30 * time.Second, outage: longestOutage, away: away{log: slog.New(slog.NewTextHandler(&log, nil))}}
+				db := &node{ctx: ctx, lease: 30 * time.Second, outage: longestOutage, outages: outageLog{to: slog.New(slog.NewTextHandler(&log, nil))}}
 				up := time.Now().Add(c.lasts)
 				statement := func() error {
 					if time.Now().Before(up) {
@@ -70,6 +70,6 @@ func TestAnOutageIsLogged(t *testing.T) {
 		})
 	}
 	db := &node{ctx: t.Context(), outage: longestReading} // a program that only reads has no log
-	db.away.failed(down, 0, longestReading)
-	db.away.answered()
+	db.outages.failed(down, 0, longestReading)
+	db.outages.answered()
 }
