@@ -21,6 +21,7 @@ type clusterOf interface {
 	May() bool
 	Address(addr string, gap time.Duration) (free time.Time, ok bool)
 	Want(from, to frontier.Site)
+	Outage() time.Time
 	Alone() (bool, error)
 	Order(key string, value, order any) error
 	Hear(func(order []byte, own bool) error)

@@ -127,6 +127,9 @@ func (c *counts) snapshot() Counts {
 type Stats struct {
 	Counts
 	Frontier frontier.Stats
+	// Time since which the database of a crawl on several machines does not answer; zero if it
+	// answers, or for the first two seconds.
+	Outage time.Time
 }
 
 // A Summary is the result of a run.

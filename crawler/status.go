@@ -50,6 +50,7 @@ type Status struct {
 	Left   map[frontier.Code]int `json:"left,omitempty"`
 	Polite StatusPolite          `json:"politeness"`
 	Memory StatusMemory          `json:"memory,omitzero"`
+	Outage time.Time             `json:"outage_since,omitzero"` // like Stats.Outage
 
 	Limits map[string]string `json:"limits,omitempty"` // the current limits by name, in the form of Setting.String
 	Orders []Order           `json:"orders,omitempty"` // see Crawler.Orders
@@ -140,7 +141,7 @@ func (c *Crawler) Status() Status {
 	}
 	p := front.Polite
 	s.Polite = StatusPolite{p.Requests, p.Early, p.LeastMargin.Seconds(), p.RetryAfter}
-	s.Memory = memory()
+	s.Memory, s.Outage = memory(), c.outage()
 	s.Sites.Known = front.Sites
 	s.Left = map[frontier.Code]int{}
 	for st := range c.frontier.Sites() {
@@ -357,7 +358,18 @@ func (c *Crawler) Stats() Stats {
 	if !c.running() {
 		return Stats{}
 	}
-	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats()}
+	return Stats{Counts: c.visits.Counts(), Frontier: c.frontier.Stats(), Outage: c.outage()}
+}
+
+// outage returns Stats.Outage.
+func (c *Crawler) outage() time.Time {
+	if c.db == nil {
+		return time.Time{}
+	}
+	if cluster := c.db.Cluster(); cluster != nil {
+		return cluster.Outage()
+	}
+	return time.Time{}
 }
 
 // Summary returns the result of the run. Call it after Run has returned, or after Idle has returned

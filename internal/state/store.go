@@ -107,6 +107,10 @@ type Cluster interface {
 	// node has. One node then gets both sites for a while. Want does not block.
 	Want(from, to frontier.Site)
 
+	// Outage returns the time since which the database does not answer, or the zero time if it
+	// answers or has been silent for only a short time.
+	Outage() time.Time
+
 	// Alone reports whether no other node takes part in the crawl.
 	Alone() (bool, error)
 

@@ -34,6 +34,16 @@ func (o *outageLog) failed(err error, lease, longest time.Duration) {
 	}
 }
 
+// begun returns the start of the outage, or the zero time if there is none or it is still short.
+func (o *outageLog) begun() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since.IsZero() || time.Since(o.since) < shortOutage {
+		return time.Time{}
+	}
+	return o.since
+}
+
 // answered records that a statement succeeded.
 func (o *outageLog) answered() {
 	o.mu.Lock()

@@ -55,6 +55,9 @@ func (s *session) stop() {
 // May implements state.Cluster.
 func (db *node) May() bool { return int64(uptime()) < db.session.until.Load() }
 
+// Outage implements state.Cluster.
+func (db *node) Outage() time.Time { return db.outages.begun() }
+
 // Blocked implements state.Cluster. After the end of the session it does not block, so that the
 // frontier learns of the end. No request is sent after the end, because May returns false.
 func (db *node) Blocked() <-chan struct{} {

@@ -33,6 +33,9 @@ func (v *View) Block(width int) []looks.Text {
 	f := v.Stats.Frontier
 	known, been := f.Done+f.Entries+f.Again, f.Done+f.Again
 	b.bar(string(cmp.Or(v.state, crawler.StateRunning)), v.Since, been, known)
+	if outage := v.outage(); outage != "" {
+		b.row("database", looks.Text{{Style: looks.Bad, Text: outage}})
+	}
 	pages := fmt.Sprintf("%d, %.1f/s", v.Stats.Pages, v.rate())
 	if line := looks.Sparkline(v.rates); line != "" {
 		pages += " " + line

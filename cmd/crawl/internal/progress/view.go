@@ -30,6 +30,9 @@ type View struct {
 // Line returns the view as a sentence, for terminals that cannot be drawn on.
 func (v *View) Line(width int) string {
 	text := v.head()
+	if outage := v.outage(); outage != "" {
+		text += "; the database " + outage
+	}
 	if old := v.oldest(); old != "" {
 		text += "; asking " + old
 	}
@@ -45,6 +48,16 @@ func (v *View) head() string {
 		text += fmt.Sprintf(", %d to be fetched again", n)
 	}
 	return text
+}
+
+// outage returns for how long the database has not answered, or "" if it answers.
+func (v *View) outage() string { return outage(v.Stats.Outage, v.Now) }
+
+func outage(since, now time.Time) string {
+	if since.IsZero() {
+		return ""
+	}
+	return "has not answered for " + say.Short(now.Sub(since))
 }
 
 // leastWait is the shortest wait that is shown.
@@ -98,6 +111,9 @@ func (v *View) Logfmt() string {
 	}
 	if n := say.Sum(s.Errors); n > 0 {
 		line += fmt.Sprintf(" failed-requests=%d", n)
+	}
+	if !s.Outage.IsZero() {
+		line += fmt.Sprintf(" outage=%s", v.Now.Sub(s.Outage).Round(time.Second))
 	}
 	if wait := s.Frontier.NextDue.Sub(v.Now); s.Frontier.Out == 0 && !s.Frontier.NextDue.IsZero() && wait > 0 {
 		line += fmt.Sprintf(" waiting=%s for=%s asked-by=%s", wait.Round(100*time.Millisecond), s.Frontier.NextSite, s.Frontier.NextBy)

@@ -35,6 +35,9 @@ func views() map[string]*View {
 	slow := *v
 	slow.old, slow.asked = "https://silent.example", 7*time.Second
 	all["slow"] = &slow
+	away := *v
+	away.Stats.Outage = now.Add(-72 * time.Second)
+	all["away"] = &away
 	hostile := *v
 	hostile.slow = &frontier.SiteStatus{Site: "http://\x1b[2Ja\u202eb\r\n\u009b31m.example", Due: now.Add(1500 * time.Millisecond), By: frontier.OwnClock}
 	all["hostile"] = &hostile
@@ -108,6 +111,25 @@ func TestViewsAreTextThatFits(t *testing.T) {
 		}
 		if line := v.Logfmt(); strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
 			t.Errorf("%s: %q", name, line)
+		}
+	}
+}
+
+// All views of a node say for how long its database has not answered.
+func TestAnOutageIsShown(t *testing.T) {
+	v, s := views()["away"], crawler.Status{State: crawler.StateRunning}
+	s.Time, s.Outage = v.Now, v.Stats.Outage
+	var status, block strings.Builder
+	StatusLines(&say.Lines{W: &status}, s)
+	for _, line := range v.Block(100) {
+		block.WriteString(line.String() + "\n")
+	}
+	for text, want := range map[string]string{
+		v.Line(200): "; the database has not answered for 1m12s", v.Logfmt(): " outage=1m12s",
+		block.String(): "database     has not answered for 1m12s\n", status.String(): "database     has not answered for 1m12s; this node tries again\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s\ndoes not have %q", text, want)
 		}
 	}
 }
