@@ -66,7 +66,7 @@ var codes = [endOfCodes]struct {
 	Waiting:           {"waiting", "queued, waiting for a clock", []string{"waits"}},
 	UseRefused:        {"use", "refused by the owner for the purpose of the crawl", []string{"use refused"}},
 	OptedOut:          {"optout", "on the opt-out list", []string{"opted out"}},
-	Queued:            {"queued", "queued, can be requested now", nil},
+	Queued:            {"queued", "queued, to be requested in turn", nil},
 	BudgetSpent:       {"budget", "queued at a site whose budget is spent", []string{"site budget spent"}},
 	LimitReached:      {"limit", "queued, and the limit of the crawl is reached", []string{"limit reached"}},
 	Excluded:          {"excluded", "queued at a site that was excluded", nil},

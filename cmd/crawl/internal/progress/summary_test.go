@@ -112,7 +112,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	e.Last(10)
 	outputs["events"] = of.String()
 	for output, wants := range map[string][]string{
-		"summary":   {"left         2 URLs queued, can be requested now\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"summary":   {"left         2 URLs queued, to be requested in turn\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"by then":   {"again        3 URLs will be fetched again, the next is due\n"},
 		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"clock":"again"`},
 		"board":     {"URLs         3 of 5 known, 2 left, 3 to be fetched again ", "a.test  waits until 2030-01-09T03:04:05Z: next visit"},
