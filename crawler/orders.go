@@ -53,7 +53,7 @@ func (o Order) String() string {
 // a key has Order.Do and Order.Of.
 const keyOrder = "order "
 
-// ordered holds the orders of a run. Crawler.mu guards all fields except kept.
+// ordered holds the orders of a run. Crawler.mu guards all fields.
 type ordered struct {
 	paused bool
 	orders []Order // orders of this run, oldest first

@@ -92,13 +92,23 @@ func TestOrdersThatOnStartGivesAreStoredWhenTheyReturn(t *testing.T) {
 		if err := c.Run(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
-		later := anywhere(t, w, killed, nil)
+		var later *crawler.Crawler
+		listed := func(when string) {
+			if all := later.Orders(); len(all) != 2 || all[0].Of != "b.example" || all[1].Of != "a.example" {
+				t.Errorf("after a kill, %s, the orders are %v", when, all)
+			}
+		}
+		later, err = crawler.New(crawler.Options{
+			Identity: testIdentity, Wire: crawler.Wire{Network: w}, Scope: crawler.Anywhere(), Dir: killed,
+			Hooks: crawler.Hooks{OnStart: func(crawler.Start) { listed("when the run begins") }},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if err := later.Run(t.Context(), nil); err != nil {
 			t.Error(err)
 		}
-		if all := later.Orders(); len(all) != 2 || all[0].Of != "b.example" || all[1].Of != "a.example" {
-			t.Errorf("after a kill the orders are %v", all)
-		}
+		listed("when the run has ended")
 		if n := w.Fetched("http://c.example/"); n != 2 {
 			t.Errorf("the seed was fetched %d times, want once by each run", n)
 		}

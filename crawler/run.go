@@ -458,9 +458,10 @@ func (c *Crawler) keepOrders() error {
 	if err != nil {
 		return err
 	}
+	var keep []Order
 	for _, o := range all {
 		if !c.opts.lifts(o) {
-			c.kept = append(c.kept, o)
+			keep = append(keep, o)
 			continue
 		}
 		lift := Order{Time: time.Now(), Do: orderLift, Of: o.Of, What: o.Do}
@@ -468,5 +469,8 @@ func (c *Crawler) keepOrders() error {
 			return err
 		}
 	}
+	c.mu.Lock()
+	c.kept = keep
+	c.mu.Unlock()
 	return nil
 }

@@ -252,15 +252,12 @@ func (c *Crawler) limitTexts(l Limits) map[string]string {
 }
 
 // Orders returns the orders of earlier runs that still apply, and the last hundred of this run. It
-// may be called at any time and from any goroutine.
+// may be called at any time and from any goroutine. Before the call of Options.OnStart it may leave
+// out orders of earlier runs.
 func (c *Crawler) Orders() []Order {
-	var kept []Order
-	if c.running() {
-		kept = c.kept
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Concat(kept, c.orders)
+	return slices.Concat(c.kept, c.orders)
 }
 
 // record records an order that was carried out already, in memory and in the directory of the
