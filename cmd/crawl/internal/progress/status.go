@@ -54,7 +54,7 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 		rest = ";" + rest
 	}
 	w.Row(looks.Span{Text: "crawl"}, looks.Text{{Text: s.Dir + " as " + s.Name + ": "}, {Style: stateStyle(s), Text: state}, {Text: rest}})
-	if outage := outage(s.Outage, s.Time); outage != "" && !Over(s) {
+	if outage := Outage(s); outage != "" {
 		w.Row(looks.Span{Text: "database"}, looks.Text{{Style: looks.Bad, Text: outage}, {Text: "; this node tries again"}})
 	}
 	farLine(w, s.Crawl)

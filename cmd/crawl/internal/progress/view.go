@@ -50,8 +50,15 @@ func (v *View) head() string {
 	return text
 }
 
-// outage returns for how long the database has not answered, or "" if it answers.
 func (v *View) outage() string { return outage(v.Stats.Outage, v.Now) }
+
+// Outage returns for how long the database of a running node has not answered, or "" if it answers.
+func Outage(s crawler.Status) string {
+	if Over(s) {
+		return ""
+	}
+	return outage(s.Outage, s.Time)
+}
 
 func outage(since, now time.Time) string {
 	if since.IsZero() {

@@ -124,6 +124,9 @@ func TestAnOutageIsShown(t *testing.T) {
 	for _, line := range v.Block(100) {
 		block.WriteString(line.String() + "\n")
 	}
+	if ended := (crawler.Status{State: crawler.StateEnded, Time: s.Time, Outage: s.Outage}); Outage(ended) != "" {
+		t.Errorf("of an ended run: %s", Outage(ended))
+	}
 	for text, want := range map[string]string{
 		v.Line(200): "; the database has not answered for 1m12s", v.Logfmt(): " outage=1m12s",
 		block.String(): "database     has not answered for 1m12s\n", status.String(): "database     has not answered for 1m12s; this node tries again\n",

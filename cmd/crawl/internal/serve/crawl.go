@@ -164,6 +164,9 @@ func stateOf(v *follow.View, pending bool) stateView {
 	if v.Err != nil {
 		s.Warnings = append(s.Warnings, say.WithoutPackages(v.Err.Error()))
 	}
+	if outage := progress.Outage(*st); outage != "" {
+		s.Warnings = append(s.Warnings, "The database "+outage+". The node tries again.")
+	}
 	switch {
 	case v.Running:
 		s.Text = fmt.Sprintf("as %s, for %s", st.Name, say.Short(say.Seconds(st.Seconds)))

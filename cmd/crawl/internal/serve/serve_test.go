@@ -32,9 +32,10 @@ const hostile = "<script>alert(1)</script><img/src=x/onerror=alert(1)>\"'`{{.}}"
 type fakeCrawl struct {
 	control.Crawl // nil: nothing else is called
 
-	mu   sync.Mutex
-	told []string
-	err  error
+	mu     sync.Mutex
+	told   []string
+	err    error
+	outage time.Duration
 }
 
 func (c *fakeCrawl) tell(format string, args ...any) error {
@@ -57,6 +58,11 @@ func (c *fakeCrawl) Slow(of string, delay time.Duration, reason string) error {
 
 func (c *fakeCrawl) Status() crawler.Status {
 	s := crawler.Status{Time: time.Now(), State: crawler.StateRunning, Name: "testbot", Seconds: 3}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outage > 0 {
+		s.Outage = s.Time.Add(-c.outage)
+	}
 	s.Run.Requests, s.Crawl.Known, s.Crawl.Queued = 12345, 9, 4
 	s.Sites.LongestFirst = []crawler.StatusSite{{Site: frontier.Site("http://" + hostile), Queued: 4, Seconds: 40}}
 	s.Orders = []crawler.Order{{Do: "pause", Reason: hostile}}
@@ -321,6 +327,17 @@ func TestWhatSitesSayIsText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The page of a node says first that its database does not answer.
+func TestAnOutageIsShown(t *testing.T) {
+	t.Parallel()
+	dir, c := running(t, "a.crawl")
+	c.mu.Lock()
+	c.outage = 72 * time.Second
+	c.mu.Unlock()
+	at := served(t, serve.Options{Crawls: []string{dir}})
+	(&call{"GET", "/crawl/a.crawl/", nil, nil, 200, `<p class="warning" role="note"><bdi>The database has not answered for 1m12s. The node tries again.`}).make(t, at)
 }
 
 // A stream begins with all parts, in one event for each change, and asks pages of another layout
