@@ -118,3 +118,92 @@ func TestARunningCrawlGivesAccount(t *testing.T) {
 		t.Errorf("no run has begun: %+v, %v", x, err)
 	}
 }
+
+// An account, Crawler.Left and Status have the same URLs as excluded, by orders for a host and for a
+// site. Options.Lift revokes only the orders that it names. The account and the summary name them.
+func TestExcludedSitesAreExcludedInEachAccount(t *testing.T) {
+	sites := []frontier.Site{"http://a.example", "https://a.example", "http://a.example:8080", "http://b.example"}
+	for _, c := range []struct {
+		of, lift string
+		want     []frontier.Site // sites that are excluded before the lift
+		after    []frontier.Site // sites that are excluded after the lift
+	}{
+		{"a.example", "a.example", sites[:3], nil},
+		{"a.example", crawler.LiftAll, sites[:3], nil},
+		{"a.example", "http://a.example", sites[:3], sites[:3]},
+		{"https://a.example", "https://a.example", sites[1:2], nil},
+		{"https://a.example", "http://a.example", sites[1:2], sites[1:2]},
+		{"http://a.example:8080", "a.example", sites[2:3], sites[2:3]},
+		{"http://a.example:8080", "b.example", sites[2:3], sites[2:3]},
+		{"b.example", "", sites[3:], sites[3:]},
+	} {
+		t.Run(fmt.Sprintf("%s, lift %s", c.of, c.lift), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, dir := crawltest.New(t), t.TempDir()
+				o := crawler.Options{Identity: testIdentity, Wire: crawler.Wire{Network: w}, Dir: dir, Budget: crawler.Budget{MaxTime: time.Second}}
+				for _, s := range sites {
+					w.Site(string(s)).Robots("user-agent: *\ncrawl-delay: 30\n").Page("/", "")
+					o.Seeds = append(o.Seeds, string(s)+"/")
+				}
+				excluded := func(when string, r *crawler.Crawler, want []frontier.Site) {
+					reader, err := store.OpenReader(dir)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer reader.Close()
+					a, err := account.New(&reader.Records, time.Now())
+					if err != nil {
+						t.Fatal(err)
+					}
+					var left []frontier.Site
+					for skip, err := range r.Left() {
+						if err != nil {
+							t.Error(err)
+						} else if skip.Code == frontier.Excluded {
+							left = append(left, skip.URL.Site())
+						}
+					}
+					slices.Sort(left)
+					st, err := crawler.ReadStatus(dir)
+					if sorted := slices.Sorted(slices.Values(want)); !slices.Equal(left, sorted) || err != nil || st.Left[frontier.Excluded] != len(want) {
+						t.Errorf("%s Left has %q, the status %v (%v), want %q", when, left, st.Left, err, want)
+					}
+					for _, s := range r.Summary().Waiting {
+						if is := slices.Contains(want, s.Site); is && s.ExcludedAs != c.of || is != (s.Excluded != "") {
+							t.Errorf("%s %s is excluded as %q: %s", when, s.Site, s.ExcludedAs, s.Excluded)
+						}
+					}
+					for _, s := range sites {
+						if h, err := a.Held(&frontier.SiteState{Site: s}); err != nil || slices.Contains(want, s) && h.Order != c.of {
+							t.Errorf("%s the account has %s as excluded by %q, %v", when, s, h.Order, err)
+						}
+						is := slices.Contains(codes(t, a, s), "/ excluded their mail")
+						if is != slices.Contains(want, s) {
+							t.Errorf("%s the URLs of %s are %q", when, s, codes(t, a, s))
+						}
+					}
+				}
+				for _, run := range []struct {
+					when, exclude string
+					lift          []string
+					want          []frontier.Site
+				}{
+					{"in the run of the order", c.of, nil, c.want}, {"in the next run", "", nil, c.want}, {"after the lift", "", slices.DeleteFunc([]string{c.lift}, func(of string) bool { return of == "" }), c.after},
+				} {
+					o.Lift = run.lift
+					r, err := crawler.New(o)
+					if err == nil && run.exclude != "" {
+						err = r.Exclude(run.exclude, "their mail")
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := r.Run(t.Context(), nil); err != nil {
+						t.Error(err)
+					}
+					excluded(run.when, r, run.want)
+				}
+			})
+		})
+	}
+}

@@ -2,12 +2,12 @@ package crawler
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -29,10 +29,10 @@ const (
 	OrderPause   = "pause"
 	OrderResume  = "resume"
 	OrderSlow    = "slow"
-	orderExclude = "exclude"
+	orderExclude = kept.OrderExclude
 	orderAdd     = "add"
 	orderLimit   = "limit"
-	orderLift    = "lift"
+	orderLift    = kept.OrderLift
 )
 
 // String returns the order in one line, such as "slow example.org 5s: asked by owner".
@@ -48,10 +48,6 @@ func (o Order) String() string {
 	}
 	return text
 }
-
-// keyOrder is the prefix of the keys under which orders for later runs are stored. After the prefix
-// a key has Order.Do and Order.Of.
-const keyOrder = "order "
 
 // ordered holds the orders of a run. Crawler.mu guards all fields.
 type ordered struct {
@@ -78,24 +74,15 @@ func (c *ordered) list(o Order) {
 
 // readOrders returns the orders of earlier runs that still apply to the crawl in dir, oldest first.
 func readOrders(dir string, v store.Values) (all []Order, err error) {
-	for name, err := range v.Keys(keyOrder) {
-		if err != nil {
-			return nil, err
-		}
-		var o Order
-		if _, err := v.Get(keyOrder+name, &o); err != nil {
-			return nil, err
-		}
-		switch _, err := time.ParseDuration(o.What); {
-		case o.Do == orderLift:
-			continue
-		case o.Do != orderExclude && o.Do != OrderSlow, o.Do == OrderSlow && err != nil, o.Do == orderExclude && o.Reason == "":
-			return nil, &store.DamagedError{Path: filepath.Join(dir, store.StateFile), Err: fmt.Errorf("the order %q of %v cannot be read", name, o.Time)}
-		}
-		all = append(all, o)
+	stored, err := kept.Orders(dir, v)
+	return ordersOf(stored), err
+}
+
+func ordersOf(stored []kept.Order) (all []Order) {
+	for _, o := range stored {
+		all = append(all, Order(o))
 	}
-	slices.SortStableFunc(all, func(a, b Order) int { return a.Time.Compare(b.Time) })
-	return all, nil
+	return all
 }
 
 // shorten returns s for use in an error message: at most its first 200 bytes.

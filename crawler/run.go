@@ -465,7 +465,7 @@ func (c *Crawler) keepOrders() error {
 			continue
 		}
 		lift := Order{Time: time.Now(), Do: orderLift, Of: o.Of, What: o.Do}
-		if err := errors.Join(c.db.Put(keyOrder+o.Do+" "+o.Of, lift), c.note(lift)); err != nil {
+		if err := errors.Join(c.db.Put(kept.KeyOrder+o.Do+" "+o.Of, lift), c.note(lift)); err != nil {
 			return err
 		}
 	}

@@ -60,13 +60,15 @@ func statusOf(r *store.Reader) (s Status, err error) {
 	if s, err = lastStatus(r, &was); err != nil {
 		return Status{}, err
 	}
-	if s.Orders, err = readOrders(dir, r); err != nil {
+	orders, err := kept.Orders(dir, r)
+	if err != nil {
 		return Status{}, err
 	}
+	s.Orders = ordersOf(orders)
 	o := was.options()
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[frontier.Code]int{}
-	left := leftReasons{o: &o, now: s.Time, end: s.End, orders: s.Orders}
+	left := leftReasons{o: &o, now: s.Time, end: s.End, orders: s.Orders, excluded: kept.ExclusionsOf(orders)}
 	if left.own, err = kept.ReadSites(r, o.siteSettings()); err != nil {
 		return Status{}, err
 	}
@@ -133,7 +135,9 @@ type leftReasons struct {
 	own    kept.Sites
 	now    time.Time
 	end    End
-	orders []Order
+	orders []Order // slow and exclude orders
+
+	excluded kept.Exclusions // those in orders
 }
 
 // site returns the status of a site that a frontier would return during a run.
@@ -149,16 +153,14 @@ func (l *leftReasons) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 			one.By = frontier.AgainClock
 		}
 	}
+	one.ExcludedAs, one.Excluded = l.excluded.Of(st.Site)
 	delay := settings.Delay
 	for _, o := range l.orders {
 		if o.Of != "" && o.Of != string(st.Site) && o.Of != st.Site.Host() {
 			continue
 		}
-		switch slow, _ := time.ParseDuration(o.What); o.Do {
-		case OrderSlow:
+		if slow, err := time.ParseDuration(o.What); err == nil && o.Do == OrderSlow {
 			delay = max(delay, slow)
-		case orderExclude:
-			one.Excluded = o.Reason
 		}
 	}
 	one.Gap, _ = st.Clocks.Steady(delay)

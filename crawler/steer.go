@@ -10,6 +10,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/crawllog"
+	"github.com/permesso-crawler/permesso/internal/kept"
 	"github.com/permesso-crawler/permesso/internal/setting"
 )
 
@@ -321,7 +322,7 @@ func (c *Crawler) note(o Order) error {
 	case orderLift:
 		return err
 	case OrderSlow, orderExclude:
-		key = keyOrder + o.Do + " " + o.Of
+		key = kept.KeyOrder + o.Do + " " + o.Of
 	}
 	return errors.Join(err, c.tell(key, o, told{Order: &o}))
 }

@@ -32,7 +32,7 @@ const (
 	Queued       // not handed out yet; after a crawl: due within the patience of the crawl
 	BudgetSpent  // the budget of its site is spent
 	LimitReached // the limit of the crawl is reached
-	Excluded     // the site was excluded while the crawl ran
+	Excluded     // an order excludes the site
 
 	// Codes of links whose URL was not added to the crawl. OptedOut and UseRefused are also used
 	// for such links.
@@ -84,12 +84,11 @@ var codes = [endOfCodes]struct {
 }
 
 // Fates returns the codes of URLs that have entered a crawl, in the order in which reports show
-// them. Excluded is not among them: only a running crawl has it. After the run, reports count
-// such URLs as Queued.
+// them.
 func Fates() []Code {
 	return []Code{
 		Fetched, RobotsDisallowed, UseRefused, Failed, ScopeNarrowed, OptedOut,
-		Queued, Waiting, BudgetSpent, LimitReached, SiteDead, RobotsUnreachable,
+		Queued, Waiting, BudgetSpent, LimitReached, Excluded, SiteDead, RobotsUnreachable,
 	}
 }
 

@@ -190,7 +190,7 @@ func (f *Frontier) by(s *site) Clock {
 
 // askable reports whether s has an entry that may be requested in this run.
 func (f *Frontier) askable(s *site) bool {
-	if s.given() || f.exclusion(s.name) != "" || f.overBudget(s) || !f.has(s.name) {
+	if s.given() || f.isExcluded(s.name) || f.overBudget(s) || !f.has(s.name) {
 		return false
 	}
 	if f.shut(s) {

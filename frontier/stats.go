@@ -69,6 +69,8 @@ type SiteStatus struct {
 	// domain or host, or a site that this site needs.
 	Parked   bool
 	Excluded string // the reason given to Exclude; empty: the site is not excluded
+	// Site or host that was given to Exclude.
+	ExcludedAs string
 
 	// NextAgain is the earliest Due of the entries that Again counts and that are not being
 	// fetched. It is zero if there are none. The site itself may be due later.
@@ -138,10 +140,11 @@ func (f *Frontier) status(s *site) SiteStatus {
 		shut = shut || s.place == placeOut
 		over = !shut
 	}
+	as, excluded := f.exclusion(s.name)
 	return SiteStatus{
 		Site: s.name, Queued: int(s.queued), Again: s.work().again, NextAgain: s.nextAgain(), Spent: s.spent(), Out: s.place == placeOut,
 		Due: due, By: by, Pause: clocks.asked(), Given: s.fate(), Over: over, Shut: shut,
-		Gap: gap, Parked: s.place == placeParked, Excluded: f.exclusion(s.name),
+		Gap: gap, Parked: s.place == placeParked, Excluded: excluded, ExcludedAs: as,
 	}
 }
 

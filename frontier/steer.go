@@ -124,16 +124,22 @@ func (f *Frontier) slowedTo(name Site) time.Duration {
 	return f.least(string(name), name.Host())
 }
 
-// exclusion returns the reason why a site was excluded, or "" if it was not. The caller must hold
-// mu.
-func (f *Frontier) exclusion(name Site) string {
+// exclusion returns the parameters of the call of Exclude that has excluded a site; why is empty if
+// there was none. The caller must hold mu.
+func (f *Frontier) exclusion(name Site) (of, why string) {
 	if len(f.excluded) == 0 {
-		return ""
+		return "", ""
 	}
-	if why := f.excluded[name.Host()]; why != "" {
-		return why
+	host := name.Host()
+	if why := f.excluded[host]; why != "" {
+		return host, why
 	}
-	return f.excluded[string(name)]
+	return string(name), f.excluded[string(name)]
+}
+
+func (f *Frontier) isExcluded(name Site) bool {
+	_, why := f.exclusion(name)
+	return why != ""
 }
 
 // least returns the longest of three pauses that Slow may have set: one for all sites, one for

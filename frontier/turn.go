@@ -340,7 +340,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 	if f.opts.Term != nil && t.site.work().machine != (refused{}) {
 		t.site.atWork().machine = refused{}
 	}
-	if t.held != nil && t.held.name == to && f.exclusion(to) == "" {
+	if t.held != nil && t.held.name == to && !f.isExcluded(to) {
 		o := t.held
 		t.held = nil
 		return o, nil
@@ -348,7 +348,7 @@ func (t *Turn) reach(to Site) (*site, error) {
 	o := f.site(to)
 	due, _ := o.ownDue()
 	switch {
-	case f.exclusion(to) != "":
+	case f.isExcluded(to):
 		return nil, ErrExcluded
 	case o.place == placeOut:
 		t.site.want(o)

@@ -240,7 +240,7 @@ func fateStyle(fate frontier.Code) looks.Style {
 		return looks.Good
 	case frontier.Failed, frontier.SiteDead, frontier.RobotsUnreachable:
 		return looks.Bad
-	case frontier.Queued, frontier.Waiting, frontier.BudgetSpent, frontier.LimitReached:
+	case frontier.Queued, frontier.Waiting, frontier.BudgetSpent, frontier.LimitReached, frontier.Excluded:
 		return looks.Wait
 	}
 	return looks.Plain

@@ -21,14 +21,15 @@ type Account struct {
 	// the disk to others for a while. nil: not called.
 	Quit func() error
 
-	from   *store.Records
-	dir    string
-	now    time.Time
-	stored Stored
-	own    kept.Sites
-	asked  bool // a run has begun, so stored is set
-	full   bool // a limit of pages or bytes for the whole crawl is reached
-	paged  bool // the limit of pages is reached, and the limit of bytes is not
+	from     *store.Records
+	dir      string
+	now      time.Time
+	stored   Stored
+	own      kept.Sites
+	excluded kept.Exclusions
+	asked    bool // a run has begun, so stored is set
+	full     bool // a limit of pages or bytes for the whole crawl is reached
+	paged    bool // the limit of pages is reached, and the limit of bytes is not
 }
 
 // New returns an Account of the crawl in from: the Records of a store.Reader, or of the
@@ -43,6 +44,11 @@ func New(from *store.Records, now time.Time) (*Account, error) {
 	if a.own, err = kept.ReadSites(from, a.stored.usual()); err != nil {
 		return nil, err
 	}
+	orders, err := kept.Orders(a.dir, from)
+	if err != nil {
+		return nil, err
+	}
+	a.excluded = kept.ExclusionsOf(orders)
 	if o.Limit > 0 || o.MaxBytes > 0 {
 		var spent frontier.Spent
 		for st, err := range from.Sites() {
@@ -85,6 +91,7 @@ type Listed struct {
 	store.Kept
 	Code   frontier.Code
 	Reason string         // reason for the code, such as a rule with its line, a status or an error; may be empty
+	Order  string         // if Code is frontier.Excluded: the site or host of the order that excludes the site
 	Clock  frontier.Clock // if Code is frontier.Waiting: the clock for which the URL waits
 	Until  time.Time      // if Code is frontier.Waiting: when the URL may be requested
 	Again  time.Time      // when the URL will be fetched again (Options.Revisit); zero: it will not, or was not fetched yet
@@ -134,7 +141,7 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 		return Listed{}, err
 	}
 	h := a.heldBy(st, &settings, false)
-	return Listed{Code: h.code, Reason: h.reason, Clock: h.clock, Until: h.until}, nil
+	return Listed{Code: h.code, Reason: h.reason, Order: h.order, Clock: h.clock, Until: h.until}, nil
 }
 
 // A held says why the queued entries of a site are not requested now. The zero value means that
@@ -142,6 +149,7 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 type held struct {
 	code   frontier.Code
 	reason string
+	order  string
 	clock  frontier.Clock
 	until  time.Time // earliest time at which the site may be requested
 	now    time.Time
@@ -162,7 +170,10 @@ func (a *Account) heldBy(st *frontier.SiteState, settings *kept.Site, shown bool
 		cost.Pages = 0
 	}
 	spent := settings.Over(cost)
+	of, excluded := a.excluded.Of(st.Site)
 	switch {
+	case excluded != "":
+		h.code, h.reason, h.order = frontier.Excluded, excluded, of
 	case st.Fate.Code == frontier.RobotsUnreachable:
 		h.code, h.reason = frontier.RobotsUnreachable, st.Fate.Detail
 	case st.Fate.Code != frontier.Undecided:
@@ -201,7 +212,7 @@ func listed(k store.Kept, by *held) Listed {
 			l.Reason, l.Purged = why, k.Fate.Time
 		}
 	case frontier.Queued:
-		l.Code, l.Reason, l.Until, l.Clock = by.code, by.reason, by.until, by.clock
+		l.Code, l.Reason, l.Order, l.Until, l.Clock = by.code, by.reason, by.order, by.until, by.clock
 		waits := by.code == frontier.Queued || by.code == frontier.Waiting
 		if k.Fate.Until.After(by.now) && k.Fate.Until.After(l.Until) && waits {
 			l.Code, l.Until, l.Clock = frontier.Waiting, k.Fate.Until, frontier.RetryClock

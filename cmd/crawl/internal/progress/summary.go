@@ -377,7 +377,7 @@ func why(st frontier.SiteStatus, now time.Time) looks.Text {
 		}
 		return looks.Text{{Text: givenUp(st.Given.Code) + detail + ": "}, {Style: looks.Bad, Text: "given up in this run"}, {Text: words.Permits(detail)}}
 	case st.Excluded != "":
-		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s); --lift %s asks again", say.OneLine(st.Excluded), st.Site.Host())}}
+		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s); --lift %s asks again", say.OneLine(st.Excluded), say.OneLine(st.ExcludedAs))}}
 	case st.Over:
 		return looks.Text{{Style: looks.Wait, Text: "its budget is spent"}}
 	case wait > 0:

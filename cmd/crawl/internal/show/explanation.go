@@ -110,6 +110,8 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
 	case frontier.LimitReached:
 		return "queued, but the limit of the crawl is reached"
+	case frontier.Excluded:
+		return fmt.Sprintf("queued, but its site was excluded (%s): crawl run --lift %s requests it again", x.Reason, x.Order)
 	case frontier.SiteDead:
 		return "queued, but its site does not answer, and was given up" + given + ": " + x.Reason
 	case frontier.RobotsUnreachable:
