@@ -22,7 +22,7 @@ CLASSES = {
     "time-out": {"answer-timeout", "body-timeout", "total-timeout"}, "rest": {"calm", "challenge"},
 }
 REFUSED = {-9998: "refused", -5002: "use", -5001: "optout", -5000: "scope"}
-LEFT = {"queued", "waiting", "budget", "limit", "dead", "unreachable"}
+LEFT = {"queued", "waiting", "budget", "limit", "excluded", "dead", "unreachable"}
 
 
 def moment(text):
