@@ -68,7 +68,7 @@ func statusOf(r *store.Reader) (s Status, err error) {
 	o := was.options()
 	s.Version, s.Dir, s.Name = statusVersion, dir, was.Identity.Token
 	s.Crawl, s.Sites, s.Left = StatusCrawl{}, StatusSites{}, map[frontier.Code]int{}
-	left := leftReasons{o: &o, now: s.Time, end: s.End, orders: s.Orders, excluded: kept.ExclusionsOf(orders)}
+	left := leftReasons{o: &o, now: s.Time, end: s.End, excluded: kept.ExclusionsOf(orders), pauses: kept.PausesOf(orders)}
 	if left.own, err = kept.ReadSites(r, o.siteSettings()); err != nil {
 		return Status{}, err
 	}
@@ -131,13 +131,12 @@ func diskWasFull(dir string) bool {
 // A leftReasons computes the reasons why the queued URLs of a crawl that is not running were not
 // fetched.
 type leftReasons struct {
-	o      *Options
-	own    kept.Sites
-	now    time.Time
-	end    End
-	orders []Order // slow and exclude orders
-
-	excluded kept.Exclusions // those in orders
+	o        *Options
+	own      kept.Sites
+	now      time.Time
+	end      End
+	excluded kept.Exclusions
+	pauses   kept.Pauses
 }
 
 // site returns the status of a site that a frontier would return during a run.
@@ -154,16 +153,7 @@ func (l *leftReasons) site(st frontier.SiteState) (frontier.SiteStatus, error) {
 		}
 	}
 	one.ExcludedAs, one.Excluded = l.excluded.Of(st.Site)
-	delay := settings.Delay
-	for _, o := range l.orders {
-		if o.Of != "" && o.Of != string(st.Site) && o.Of != st.Site.Host() {
-			continue
-		}
-		if slow, err := time.ParseDuration(o.What); err == nil && o.Do == OrderSlow {
-			delay = max(delay, slow)
-		}
-	}
-	one.Gap, _ = st.Clocks.Steady(delay)
+	one.Gap, _ = st.Clocks.Steady(max(settings.Delay, l.pauses.Of(st.Site)))
 	return one, err
 }
 

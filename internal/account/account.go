@@ -27,6 +27,7 @@ type Account struct {
 	stored   Stored
 	own      kept.Sites
 	excluded kept.Exclusions
+	pauses   kept.Pauses
 	asked    bool // a run has begun, so stored is set
 	full     bool // a limit of pages or bytes for the whole crawl is reached
 	paged    bool // the limit of pages is reached, and the limit of bytes is not
@@ -48,7 +49,7 @@ func New(from *store.Records, now time.Time) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.excluded = kept.ExclusionsOf(orders)
+	a.excluded, a.pauses = kept.ExclusionsOf(orders), kept.PausesOf(orders)
 	if o.Limit > 0 || o.MaxBytes > 0 {
 		var spent frontier.Spent
 		for st, err := range from.Sites() {
@@ -68,6 +69,13 @@ func New(from *store.Records, now time.Time) (*Account, error) {
 // Site returns the settings of a site at the time of its last request. If the site has no
 // settings of its own, these are the settings of the last run.
 func (a *Account) Site(site frontier.Site) (kept.Site, error) { return a.own.Of(site) }
+
+// Delay returns the least pause between two requests to a site: that of its settings, or a longer
+// one that an order requires.
+func (a *Account) Delay(site frontier.Site) (time.Duration, error) {
+	settings, err := a.Site(site)
+	return max(settings.Delay, a.pauses.Of(site)), err
+}
 
 // OwnSites iterates over the sites that have settings of their own, in byte order.
 func (a *Account) OwnSites() iter.Seq2[frontier.Site, error] { return a.own.Sites() }

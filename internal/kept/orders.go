@@ -79,3 +79,26 @@ func (x Exclusions) Of(site frontier.Site) (of, why string) {
 	}
 	return string(site), x[string(site)]
 }
+
+// Pauses are the least pauses that slow orders require. A key is a site, a host name for all sites
+// of the host, or "" for all sites.
+type Pauses map[string]time.Duration
+
+// PausesOf returns the pauses in a list of orders.
+func PausesOf(orders []Order) Pauses {
+	all := Pauses{}
+	for _, o := range orders {
+		if pause, err := time.ParseDuration(o.What); err == nil && o.Do == OrderSlow {
+			all[o.Of] = max(all[o.Of], pause)
+		}
+	}
+	return all
+}
+
+// Of returns the least pause between two requests to a site, or 0 if no order requires one.
+func (p Pauses) Of(site frontier.Site) time.Duration {
+	if len(p) == 0 {
+		return 0
+	}
+	return max(p[""], p[site.Host()], p[string(site)])
+}

@@ -41,9 +41,9 @@ func (r *reporter) readSite(st *frontier.SiteState) error {
 	if st.Queued == 0 {
 		return nil
 	}
-	settings, err := r.account.Site(st.Site)
+	delay, err := r.account.Delay(st.Site)
 	held, err2 := r.account.Held(st)
-	return errors.Join(err, err2, r.noteLeft(r.leftOf(st, &held, settings.Delay)), r.queueOf(st.Site, held.Code))
+	return errors.Join(err, err2, r.noteLeft(r.leftOf(st, &held, delay)), r.queueOf(st.Site, held.Code))
 }
 
 // A waiting is the queue of a site. The time that the queue takes depends on how fast the site
