@@ -117,7 +117,7 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 	case frontier.RobotsUnreachable:
 		return "queued, but robots.txt of its site cannot be had, and it was given up" + given + ": " + x.Reason
 	}
-	return "queued, and due: the next run fetches it" + first
+	return "queued, and due: it is requested in turn" + first
 }
 
 // refusalInWords returns why a link did not enter the crawl.
@@ -159,7 +159,7 @@ func unknownInWords(x *account.Explanation) string {
 	case x.HasLinks:
 		return "no page that was fetched links to it"
 	}
-	return "no setting of the last run keeps its address out: either no page links to it, or its links are too deep, nofollow, or a trap; with crawl run --output links all links are kept, and explain names them"
+	return "no setting of the last run keeps its address out: either no page that was fetched links to it, or its links are too deep, nofollow, or a trap; with crawl run --output links all links are kept, and explain names them"
 }
 
 // hopWords describes how a URL was found. After these words comes the URL of the next step back

@@ -28,7 +28,7 @@ func TestEachFateIsToldInASentence(t *testing.T) {
 		x    account.Explanation
 		want string
 	}{
-		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: 3}, "queued, and due: the next run fetches it; URLs of its site that come first: 3"},
+		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: 3}, "queued, and due: it is requested in turn; URLs of its site that come first: 3"},
 		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
 		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Waiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
