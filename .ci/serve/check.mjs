@@ -324,8 +324,8 @@ try {
   await look(last, "over");
   assert.equal(await last.locator("form[method=post]").count(), 0, "a crawl that has ended can be steered");
 } finally {
+  for (const end of ends) await end(); // the browser first, so that it does not miss the server
   for (const child of children) child.removeAllListeners("exit") && child.kill("SIGINT");
-  for (const end of ends) await end();
 }
 if (wrong) process.exit(1);
 console.log(`serve: followed, steered and judged in Chromium; pictures in ${dir}`);

@@ -64,6 +64,10 @@ Docs: docs/guide/browser.md.`,
 // be accepted.
 const mostConnections = 2048
 
+// lastAnswers is how long the server waits for its answers when it ends. The streams end at once, and
+// a browser must not take their end for an error.
+const lastAnswers = time.Second
+
 func (p *program) serve(ctx context.Context, f *serveFlags, dirs []string) error {
 	o, err := servedDirs(dirs)
 	if err != nil {
@@ -108,6 +112,9 @@ func (p *program) serve(ctx context.Context, f *serveFlags, dirs []string) error
 	case <-ctx.Done():
 	}
 	s.Close()
+	last, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	defer cancel()
+	_ = server.Shutdown(last) // answers that have not ended by then are broken off
 	return closeServer(server, ended)
 }
 

@@ -47,7 +47,9 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		"and queued, too": {[]frontier.SiteStatus{again("a.test", 1)}, "http://a.test  1 URL and 3 to be fetched again  due in 1m30s (again)\n"},
 		"one private, one fetched again": {[]frontier.SiteStatus{again("a.test", 0), site("b.test", private)},
 			"http://b.test  2 URLs  no answer (10.0.0.1, which is not a public address): given up in this run; --allow-private permits it\n"},
-		"fetched again no more": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) { st.Queued, st.Again, st.Excluded, st.ExcludedAs = 0, 1, "asked to", "a.test" })},
+		"fetched again no more": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) {
+			st.Queued, st.Again, st.Excluded, st.ExcludedAs = 0, 1, "asked to", "a.test"
+		})},
 			"http://a.test  1 URL to be fetched again  excluded (asked to); --lift a.test asks again\n"},
 	} {
 		var out bytes.Buffer
