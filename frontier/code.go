@@ -32,7 +32,7 @@ const (
 	Queued       // not handed out yet; after a crawl: due within the patience of the crawl
 	BudgetSpent  // the budget of its site is spent
 	LimitReached // the limit of the crawl is reached
-	Excluded     // an order excludes the site
+	Excluded     // its site was excluded (Frontier.Exclude)
 
 	// Codes of links whose URL was not added to the crawl. OptedOut and UseRefused are also used
 	// for such links.

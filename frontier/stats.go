@@ -69,7 +69,7 @@ type SiteStatus struct {
 	// domain or host, or a site that this site needs.
 	Parked   bool
 	Excluded string // the reason given to Exclude; empty: the site is not excluded
-	// Site or host that was given to Exclude.
+	// Site or host that was given to Exclude; empty: the site is not excluded.
 	ExcludedAs string
 
 	// NextAgain is the earliest Due of the entries that Again counts and that are not being

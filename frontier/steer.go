@@ -124,8 +124,8 @@ func (f *Frontier) slowedTo(name Site) time.Duration {
 	return f.least(string(name), name.Host())
 }
 
-// exclusion returns the parameters of the call of Exclude that has excluded a site; why is empty if
-// there was none. The caller must hold mu.
+// exclusion returns the parameters of the call of Exclude that has excluded a site. They are empty
+// if there was none. The caller must hold mu.
 func (f *Frontier) exclusion(name Site) (of, why string) {
 	if len(f.excluded) == 0 {
 		return "", ""
@@ -134,7 +134,10 @@ func (f *Frontier) exclusion(name Site) (of, why string) {
 	if why := f.excluded[host]; why != "" {
 		return host, why
 	}
-	return string(name), f.excluded[string(name)]
+	if why := f.excluded[string(name)]; why != "" {
+		return string(name), why
+	}
+	return "", ""
 }
 
 func (f *Frontier) isExcluded(name Site) bool {

@@ -64,9 +64,9 @@ Docs: docs/guide/browser.md.`,
 // be accepted.
 const mostConnections = 2048
 
-// lastAnswers is how long the server waits for its answers when it ends. The streams end at once, and
-// a browser must not take their end for an error.
-const lastAnswers = time.Second
+// longestShutdown is how long the server waits for its answers when it ends. The streams end sooner.
+// If they were broken off, browsers would report an error.
+const longestShutdown = time.Second
 
 func (p *program) serve(ctx context.Context, f *serveFlags, dirs []string) error {
 	o, err := servedDirs(dirs)
@@ -112,9 +112,9 @@ func (p *program) serve(ctx context.Context, f *serveFlags, dirs []string) error
 	case <-ctx.Done():
 	}
 	s.Close()
-	last, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	wait, cancel := context.WithTimeout(context.Background(), longestShutdown)
 	defer cancel()
-	_ = server.Shutdown(last) // answers that have not ended by then are broken off
+	_ = server.Shutdown(wait) // ignore the error, because closeServer breaks off the answers that are left
 	return closeServer(server, ended)
 }
 

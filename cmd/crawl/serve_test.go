@@ -26,10 +26,12 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		out, said := io.Pipe()
-		ended := make(chan error)
+		ended := make(chan error, 1)
 		go func() {
 			p := &program{out: said, err: &bytes.Buffer{}}
-			ended <- p.serve(ctx, &serveFlags{listen: "127.0.0.1:0", readOnly: true}, []string{dir})
+			err := p.serve(ctx, &serveFlags{listen: "127.0.0.1:0", readOnly: true}, []string{dir})
+			said.CloseWithError(err) // so that the test does not wait for an address in vain
+			ended <- err
 		}()
 		home, err := bufio.NewReader(out).ReadString('\n')
 		if err != nil {

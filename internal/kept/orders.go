@@ -68,7 +68,7 @@ func ExclusionsOf(orders []Order) Exclusions {
 	return all
 }
 
-// Of returns the key and the reason for which a site is excluded. why is empty if it is not.
+// Of returns the key and the reason for which a site is excluded. They are empty if it is not.
 func (x Exclusions) Of(site frontier.Site) (of, why string) {
 	if len(x) == 0 {
 		return "", ""
@@ -77,7 +77,10 @@ func (x Exclusions) Of(site frontier.Site) (of, why string) {
 	if why := x[host]; why != "" {
 		return host, why
 	}
-	return string(site), x[string(site)]
+	if why := x[string(site)]; why != "" {
+		return string(site), why
+	}
+	return "", ""
 }
 
 // Pauses are the least pauses that slow orders require. A key is a site, a host name for all sites

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/permesso-crawler/permesso/frontier"
@@ -143,6 +144,9 @@ func (db *DB) changedEntries(site frontier.Site) (changed []frontier.Entry, old 
 			}
 			nums[num] = true
 		}
+		if len(nums) == 0 {
+			return nil
+		}
 		add := func(key, value []byte) error {
 			k, err := s.kept(key, value)
 			if err == nil && !k.Fate.Ends() {
@@ -150,9 +154,10 @@ func (db *DB) changedEntries(site frontier.Site) (changed []frontier.Entry, old 
 			}
 			return err
 		}
-		for num := range nums { // an entry that was put aside has the row of an ended one
-			if key := endedKey(s.n, num); s.entries.Get(key) != nil {
-				if err := add(key, s.entries.Get(key)); err != nil {
+		for _, num := range slices.Sorted(maps.Keys(nums)) { // an entry that was put aside has the row of an ended one
+			key := endedKey(s.n, num)
+			if value := s.entries.Get(key); value != nil {
+				if err := add(key, value); err != nil {
 					return err
 				}
 			}

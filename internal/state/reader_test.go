@@ -315,7 +315,7 @@ func TestAReaderHasWhatComesBack(t *testing.T) {
 	if db, err = start(dir, Options{Limits: &l}); err != nil {
 		t.Fatal(err)
 	}
-	var back []named // as Requeue queues them, but without the merge that it asks for
+	var back []named // as Requeue queues them, but without the merge that it requests
 	for _, e := range read[1:] {
 		_, num := splitID(e.ID)
 		back = append(back, named{fingerprint(e.Key(), db.seed), num})

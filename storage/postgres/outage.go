@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// shortOutage is how long a server may be away before that is logged. A restart is often shorter.
+// shortOutage is how long a server may be away before that is logged and shown. A restart is often
+// shorter.
 const shortOutage = 2 * time.Second
 
-// An outageLog logs when the server no longer answers, and when it answers again. Its methods are
-// safe for concurrent use.
+// An outageLog records since when the server does not answer. It logs the outage, and its end. Its
+// methods are safe for concurrent use.
 type outageLog struct {
 	to     *slog.Logger // nil: nothing is logged
 	mu     sync.Mutex
