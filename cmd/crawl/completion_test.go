@@ -169,6 +169,9 @@ func TestNearlyAChoice(t *testing.T) {
 	}
 	for _, c := range []struct{ line, want string }{
 		{"run --scope hots http://a.test/", "--scope: \"hots\" is not one of list, prefix, host, domain, any: did you mean host?\n"},
+		{"run --user-agent x http://a.test/", "unknown flag --user-agent: did you mean --name? crawl run --help lists the flags\n"},
+		{"limit --max-pages 9 a.crawl", "did you mean --limit? "},
+		{"run --ignore-robots http://a.test/", "unknown flag --ignore-robots: robots.txt is always obeyed; crawl run --help lists the flags\n"},
 		{"run --output warc,jsnl http://a.test/", "did you mean jsonl?\n"},
 		{"run --same idnex http://a.test/", "did you mean index?\n"},
 		{"run --progress plian http://a.test/", "did you mean plain?\n"},

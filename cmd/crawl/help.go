@@ -219,7 +219,11 @@ func flagError(cmd *cobra.Command, err error) error {
 		if name == "--state" && slices.Contains(afterCollect, cmd.Name()) {
 			return exit.Usagef("unknown flag --state: %s needs the files of all nodes: once they have ended, make one crawl of them with crawl collect --state URL NODE.crawl... INTO.crawl, and name it", cmd.CommandPath())
 		}
-		return exit.Usagef("unknown flag %s: %s%s --help lists the flags", name, guess.DidYouMean(name, names), cmd.CommandPath())
+		like := guess.DidYouMean(name, names)
+		if like == "" && strings.Contains(name, "robots") {
+			like = "robots.txt is always obeyed; "
+		}
+		return exit.Usagef("unknown flag %s: %s%s --help lists the flags", name, like, cmd.CommandPath())
 	}
 	return exit.Usagef("%v: %s --help lists the flags", err, cmd.CommandPath())
 }

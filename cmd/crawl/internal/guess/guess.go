@@ -22,13 +22,16 @@ func Meant(value string, known []string) string {
 	return ""
 }
 
-// DidYouMean suggests the known name that is most like name. If no known name is like it,
-// it returns "".
+// DidYouMean suggests the known name of what other programs call name, or else the known name
+// that is most like it. If there is none, it returns "".
 func DidYouMean(name string, known []string) string {
 	if len(known) == 0 {
 		return ""
 	}
 	name = strings.ToLower(name)
+	if known := fromOthers(name, known); known != "" {
+		return "did you mean " + known + "? "
+	}
 	best := slices.MinFunc(known, func(a, b string) int {
 		return cmp.Or(distance(name, a)-distance(name, b), common(name, b)-common(name, a))
 	})
