@@ -9,8 +9,10 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/crawler/crawltest"
+	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/frontier"
 	"github.com/permesso-crawler/permesso/internal/account"
+	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
@@ -206,4 +208,52 @@ func TestExcludedSitesAreExcludedInEachAccount(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Summary, Status and report say when a page is fetched again. A site that is excluded, or that was
+// given up, has no such time.
+func TestAStoppedSiteIsNotNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := crawltest.New(t), t.TempDir()
+		a, b := w.Site("http://a.example"), w.Site("http://b.example")
+		a.Page("/", "")
+		b.Robots("user-agent: *\ncrawl-delay: 1800\n").Page("/", `<a href="/2">`).Page("/2", "")
+		begin := time.Now()
+		o := crawler.Options{
+			Identity: testIdentity, Seeds: []string{"http://a.example/", "http://b.example/"}, Wire: crawler.Wire{Network: w}, Dir: dir,
+			Revisit: revisit.Fixed{Every: 24 * time.Hour}, Budget: crawler.Budget{MaxTime: 2 * time.Hour},
+		}
+		for _, c := range []struct {
+			exclude string
+			again   int
+			next    time.Duration // since begin; 0: none
+		}{{"", 3, 24 * time.Hour}, {"a.example", 3, 25 * time.Hour}, {"b.example", 3, 0}} {
+			r, err := crawler.New(o)
+			if err == nil && c.exclude != "" {
+				err = r.Exclude(c.exclude, "their mail")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Run(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			st, err := crawler.ReadStatus(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep, err := report.Dir(t.Context(), dir, report.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for of, is := range map[string]time.Time{"summary": r.Summary().NextAgain, "status": st.Crawl.NextAgain, "report": rep.NextAgain} {
+				if next := is.Sub(begin); c.next == 0 != is.IsZero() || c.next != 0 && next.Round(time.Hour) != c.next {
+					t.Errorf("exclude %q: the next of the %s is after %s, want %s", c.exclude, of, next, c.next)
+				}
+			}
+			if st.Crawl.Again != c.again || rep.Again != int64(c.again) {
+				t.Errorf("exclude %q: %d and %d again, want %d", c.exclude, st.Crawl.Again, rep.Again, c.again)
+			}
+		}
+	})
 }

@@ -146,7 +146,7 @@ func (c *Crawler) Status() Status {
 	s.Left = map[frontier.Code]int{}
 	for st := range c.frontier.Sites() {
 		s.Sites.add(st, s.Time)
-		s.Crawl.NextAgain = earlier(s.Crawl.NextAgain, st.NextAgain)
+		s.Crawl.NextAgain = earlier(s.Crawl.NextAgain, nextAgain(st))
 		if st.Queued > 0 {
 			s.Left[c.held(st).Code] += st.Queued
 		}
@@ -158,6 +158,15 @@ func (c *Crawler) Status() Status {
 		s.Sites.AskingSites = append(s.Sites.AskingSites, StatusSite{Site: one.site, Seconds: s.Time.Sub(one.since).Seconds()})
 	}
 	return s
+}
+
+// nextAgain returns the earliest time at which a URL of the site will be fetched again, or zero if
+// none will be: the site is excluded, or was given up.
+func nextAgain(st frontier.SiteStatus) time.Time {
+	if st.Excluded != "" || st.Given.Code != frontier.Undecided {
+		return time.Time{}
+	}
+	return st.NextAgain
 }
 
 // earlier returns the earlier of two times. If one of them is zero, it returns the other.
@@ -392,7 +401,7 @@ func (c *Crawler) Summary() Summary {
 	}
 	s.Waiting = c.unfinished()
 	for _, st := range s.Waiting {
-		s.NextAgain = earlier(s.NextAgain, st.NextAgain)
+		s.NextAgain = earlier(s.NextAgain, nextAgain(st))
 		if st.Queued == 0 {
 			continue
 		}

@@ -82,7 +82,6 @@ func statusOf(r *store.Reader) (s Status, err error) {
 		n.Known += st.Known
 		n.Queued += st.Queued
 		n.Again += st.Again
-		n.NextAgain = earlier(n.NextAgain, st.NextAgain)
 		if !st.Clocks.Ended.IsZero() || st.Left() > 0 {
 			s.Sites.Known++
 		}
@@ -90,6 +89,7 @@ func statusOf(r *store.Reader) (s Status, err error) {
 		if err != nil {
 			return Status{}, err
 		}
+		n.NextAgain = earlier(n.NextAgain, nextAgain(one))
 		s.Sites.add(one, s.Time)
 		if one.Queued > 0 {
 			s.Left[left.why(one)] += one.Queued

@@ -35,14 +35,17 @@ func (r *reporter) readQueue() error {
 // readSite reads the queue of one site.
 func (r *reporter) readSite(st *frontier.SiteState) error {
 	r.Again += int64(st.Again)
-	if next := st.NextAgain; !next.IsZero() && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
+	if st.Left() == 0 {
+		return nil
+	}
+	held, err := r.account.Held(st)
+	if next := st.NextAgain; !next.IsZero() && !stopped(held.Code) && (r.NextAgain.IsZero() || next.Before(r.NextAgain)) {
 		r.NextAgain = next.UTC()
 	}
 	if st.Queued == 0 {
-		return nil
+		return err
 	}
-	delay, err := r.account.Delay(st.Site)
-	held, err2 := r.account.Held(st)
+	delay, err2 := r.account.Delay(st.Site)
 	return errors.Join(err, err2, r.noteLeft(r.leftOf(st, &held, delay)), r.queueOf(st.Site, held.Code))
 }
 
@@ -66,6 +69,11 @@ func (r *reporter) noteLeft(w *waiting) error {
 		return err
 	}
 	return r.noteSite(w.Site, siteLeft, value)
+}
+
+// stopped reports whether a site with this code gets no request any more.
+func stopped(c frontier.Code) bool {
+	return c == frontier.Excluded || c == frontier.SiteDead || c == frontier.RobotsUnreachable
 }
 
 // asked reports whether the queued URLs will ever be requested.
