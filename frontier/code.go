@@ -63,7 +63,7 @@ var codes = [endOfCodes]struct {
 	Failed:            {"failed", "failed every time", nil},
 	SiteDead:          {"dead", "queued at a site that does not answer", []string{"site dead"}},
 	ScopeNarrowed:     {"scope", "put aside, as the scope is narrower now", []string{"scope narrowed"}},
-	Waiting:           {"waiting", "queued, waiting for a clock", []string{"waits"}},
+	Waiting:           {"waiting", "queued, not due yet", []string{"waits"}},
 	UseRefused:        {"use", "refused by the owner for the purpose of the crawl", []string{"use refused"}},
 	OptedOut:          {"optout", "on the opt-out list", []string{"opted out"}},
 	Queued:            {"queued", "queued, to be requested in turn", nil},

@@ -189,7 +189,7 @@ func (p *program) lookInto(ctx context.Context, q query, r *store.Reader, dir st
 	if a.OptOut, err = optout.Why(); err != nil {
 		return err
 	}
-	a.Quit = ctx.Err
+	a.Quit, a.Over = ctx.Err, dir != "" && crawldir.Over(dir)
 	return q.print(p, a, false)
 }
 

@@ -218,7 +218,7 @@ func (p *program) start(s crawler.Start, opts crawler.Options, show screen) {
 		p.note("crawl: links that were refused before come back with --rescan only")
 	}
 	for _, o := range s.Orders {
-		p.note("crawl: as ordered on %s: %s (--lift takes it back)", o.Time.UTC().Format(time.DateOnly), o)
+		p.note("crawl: as ordered on %s: %s (--lift revokes it)", o.Time.UTC().Format(time.DateOnly), o)
 	}
 	if s.Rescan {
 		p.note("crawl: an earlier run with --rescan did not end reading the archive again: this one does")

@@ -132,7 +132,7 @@ It also holds in later runs of the crawl, until crawl run --lift undoes it.`,
 			if of == "" {
 				of = "every site"
 			}
-			return fmt.Sprintf("%s is left in peace for %s after each answer; --lift takes it back in a later run", of, asks[0].Delay)
+			return fmt.Sprintf("%s gets no request for %s after each answer; --lift revokes this in a later run", of, asks[0].Delay)
 		},
 		next: "the next run takes --delay, for all sites",
 	}

@@ -21,6 +21,9 @@ type Account struct {
 	// the disk to others for a while. nil: not called.
 	Quit func() error
 
+	// Over is set for a snapshot of a series that no run continues.
+	Over bool
+
 	from     *store.Records
 	dir      string
 	now      time.Time
@@ -149,7 +152,7 @@ func (a *Account) Held(st *frontier.SiteState) (Listed, error) {
 		return Listed{}, err
 	}
 	h := a.heldBy(st, &settings, false)
-	return Listed{Code: h.code, Reason: h.reason, Order: h.order, Clock: h.clock, Until: h.until}, nil
+	return h.listed(), nil
 }
 
 // A held says why the queued entries of a site are not requested now. The zero value means that
@@ -161,6 +164,11 @@ type held struct {
 	clock  frontier.Clock
 	until  time.Time // earliest time at which the site may be requested
 	now    time.Time
+}
+
+// listed returns h in the fields of a Listed that say why a URL waits.
+func (h *held) listed() Listed {
+	return Listed{Code: h.code, Reason: h.reason, Order: h.order, Clock: h.clock, Until: h.until}
 }
 
 // shows reports whether e is a requisite of a page, such as an image or a script. Limits of

@@ -32,6 +32,9 @@ type Explanation struct {
 	Refusal Refusal          // why the settings of the last run exclude the URL; set if Known is false, or if Code is frontier.ScopeNarrowed
 	Untold  []crawler.Change // settings that are not stored, because their values have no text form, such as a scope that is a function
 
+	Held Listed // what Account.Held returns for the site; it also stops requests for URLs that were fetched before
+	Over bool   // Account.Over: what was not fetched stays so
+
 	// The next fields are set only if Known is false.
 
 	Near     frontier.URL // a queued URL that differs only in scheme, www or the last slash; zero: no URL does
@@ -78,7 +81,7 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 // Facts returns what the state says about u. It leaves out Tries, LeadsTo, SameAs and Links. It
 // takes the same time for crawls of any size.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
-	x := &Explanation{Asked: u}
+	x := &Explanation{Asked: u, Over: a.Over}
 	st, err := a.from.State(u.Site())
 	if err != nil {
 		return nil, err
@@ -106,6 +109,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	}
 	held := a.heldBy(&st, &settings, a.shows(k.Entry))
 	x.Listed = listed(k, &held)
+	x.Held = held.listed()
 	if k.Fate.Code == frontier.Undecided && k.Number > 0 {
 		if x.Ahead, err = a.from.Ahead(k); err != nil {
 			return nil, err

@@ -219,8 +219,8 @@ func siteLines(w *say.Lines, s crawler.Status) {
 	w.Line("sites", "%s", text)
 	for _, by := range clocksOf(n.Clocks) {
 		c := n.Clocks[by]
-		w.Line("waits for", "%s: %s with %s, the first for %s, the last for %s", words.ShortClock(by), say.Plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
-			say.Short(max(0, c.First.Sub(s.Time))), say.Short(max(0, c.Last.Sub(s.Time))))
+		w.Line("waits for", "%s: %s with %s, the first %s, the last %s", words.ShortClock(by), say.Plural(c.Sites, "site"), urlsOf(c.Queued, c.Again),
+			waitsUntil(s, c.First), waitsUntil(s, c.Last))
 	}
 	if one := n.Slowest; one != nil && one.Pause > 0 {
 		left := " left"
@@ -241,6 +241,15 @@ func siteLines(w *say.Lines, s crawler.Status) {
 	t := siteTable(n, s.Time, mostListed, w.Width)
 	t.Indent = w.Indent()
 	w.Table(t)
+}
+
+// waitsUntil says how long a site waits. The status of a run that is over may be read much later,
+// so for it the time is named at which the wait ends.
+func waitsUntil(s crawler.Status, t time.Time) string {
+	if Over(s) {
+		return "until " + say.Stamp(t)
+	}
+	return "for " + say.Short(max(0, t.Sub(s.Time)))
 }
 
 // clocksOf returns the clocks, which are the reasons why sites have to wait. The clock that

@@ -328,16 +328,13 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 	}
 }
 
-// againInWords returns how many URLs will be fetched again and, if it is known, from when on.
+// againInWords returns how many URLs are to be fetched again and, if it is known, from when on.
 // If there are no such URLs, it returns "".
 func againInWords(n int, next, now time.Time) string {
-	text := say.Plural(n, "URL") + " will be fetched again"
-	switch {
-	case n == 0:
+	if n == 0 {
 		return ""
-	case n == 1:
-		text = "1 URL will be fetched again"
 	}
+	text := say.Plural(n, "URL") + " to be fetched again"
 	switch {
 	case next.IsZero():
 		return text
@@ -377,7 +374,7 @@ func why(st frontier.SiteStatus, now time.Time) looks.Text {
 		}
 		return looks.Text{{Text: givenUp(st.Given.Code) + detail + ": "}, {Style: looks.Bad, Text: "given up in this run"}, {Text: words.Permits(detail)}}
 	case st.Excluded != "":
-		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s); --lift %s asks again", say.OneLine(st.Excluded), say.OneLine(st.ExcludedAs))}}
+		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s), until crawl run --lift %s", say.OneLine(st.Excluded), say.OneLine(st.ExcludedAs))}}
 	case st.Over:
 		return looks.Text{{Style: looks.Wait, Text: "its budget is spent"}}
 	case wait > 0:

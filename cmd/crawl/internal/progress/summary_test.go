@@ -50,7 +50,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 		"fetched again no more": {[]frontier.SiteStatus{site("a.test", func(st *frontier.SiteStatus) {
 			st.Queued, st.Again, st.Excluded, st.ExcludedAs = 0, 1, "asked to", "a.test"
 		})},
-			"http://a.test  1 URL to be fetched again  excluded (asked to); --lift a.test asks again\n"},
+			"http://a.test  1 URL to be fetched again  excluded (asked to), until crawl run --lift a.test\n"},
 	} {
 		var out bytes.Buffer
 		waitingLines(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, now)
@@ -114,13 +114,13 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 	e.Last(10)
 	outputs["events"] = of.String()
 	for output, wants := range map[string][]string{
-		"summary":   {"left         2 URLs queued, to be requested in turn\nagain        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
-		"by then":   {"again        3 URLs will be fetched again, the next is due\n"},
+		"summary":   {"left         2 URLs queued, to be requested in turn\nagain        3 URLs to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"by then":   {"again        3 URLs to be fetched again, the next is due\n"},
 		"object":    {`"queued":2,"again":3,"next_again":"2030-01-09T03:04:05Z"`, `{"site":"http://a.test","queued":0,"again":3,`, `"clock":"again"`},
 		"board":     {"URLs         3 of 5 known, 2 left, 3 to be fetched again ", "a.test  waits until 2030-01-09T03:04:05Z: next visit"},
 		"line":      {"2 left, 3 to be fetched again; a.test: next visit 168h0m0s"},
 		"logfmt":    {"queued=2 busy=0 again=3 waiting=168h0m0s for=http://a.test asked-by=again"},
-		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs will be fetched again, the next at 2030-01-09T03:04:05Z\n"},
+		"status":    {"4 of 6 URLs known by now (66%)", "waits for    next visit: 1 site with 3 URLs to be fetched again, the first for 168h0m0s", "slowest      http://a.test: 10s between two requests, 3 URLs to be fetched again\n", "again        3 URLs to be fetched again, the next at 2030-01-09T03:04:05Z\n"},
 		"of status": {`"done":1,"queued":2,"again":3,"entered":6,"next_again":"2030-01-09T`},
 		"events":    {`"queued":2,"again":3,"busy":0`, `"clock":"again"`, `"queued":2,"again":3,"early_requests":0`},
 	} {
@@ -130,7 +130,7 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 			}
 		}
 	}
-	for n, want := range map[int]string{0: "", 1: "1 URL will be fetched again", 2: "2 URLs will be fetched again"} {
+	for n, want := range map[int]string{0: "", 1: "1 URL to be fetched again", 2: "2 URLs to be fetched again"} {
 		if got := againInWords(n, time.Time{}, now); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
@@ -309,7 +309,7 @@ func TestTheVerdictOfARun(t *testing.T) {
 		"50 pages of 7 sites, no request early; 8 URLs wait":                        run(left(map[frontier.Code]int{frontier.Waiting: 1, frontier.Queued: 2, frontier.LimitReached: 5})),
 		"50 pages of 7 sites, no request early; 8 URLs left, 1 of them waiting":     run(left(map[frontier.Code]int{frontier.Waiting: 1, frontier.BudgetSpent: 7})),
 		"50 pages of 7 sites, no request early; 3 URLs left":                        run(left(map[frontier.Code]int{frontier.SiteDead: 1, frontier.Excluded: 2})),
-		"50 pages of 7 sites, no request early; 3 URLs will be fetched again":       run(func(s *crawler.Summary) { s.Frontier.Again = 3 }),
+		"50 pages of 7 sites, no request early; 3 URLs to be fetched again":         run(func(s *crawler.Summary) { s.Frontier.Again = 3 }),
 		"50 pages of 7 sites, no request early; 2 URLs wait, 3 to be fetched again": run(func(s *crawler.Summary) { left(map[frontier.Code]int{frontier.Queued: 2})(s); s.Frontier.Again = 3 }),
 		"nothing could be fetched: 2 not connected": run(func(s *crawler.Summary) {
 			s.End, s.Pages, s.Fetched, s.Frontier.Spent.Pages, s.Errors = crawler.EndUnasked, 0, 0, 0, map[string]int{"connect": 2}

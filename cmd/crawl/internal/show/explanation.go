@@ -28,7 +28,11 @@ func Explanation(w *say.Lines, x *account.Explanation, now time.Time) error {
 	}
 	w.Told("fate", "%s", fateOf(x, now))
 	if !x.Again.IsZero() {
-		w.Told("again", "due to be fetched again at %s", say.Stamp(x.Again))
+		but := ""
+		if stopped := stoppedInWords(x, x.Held); stopped != "" {
+			but = ", but " + stopped
+		}
+		w.Told("again", "due to be fetched again at %s%s", say.Stamp(x.Again), but)
 	}
 	if !x.Near.IsZero() {
 		w.Told("but", "%s has entered the crawl", x.Near)
@@ -88,15 +92,30 @@ func fateOf(x *account.Explanation, now time.Time) string {
 	case frontier.Unknown:
 		return "not in the crawl: " + unknownInWords(x)
 	}
+	if x.Over {
+		return "not fetched before the snapshot ended, and no run continues that: " + leftInWords(x)
+	}
 	return queuedInWords(x, now)
+}
+
+// leftInWords returns why a URL was left when its snapshot ended.
+func leftInWords(x *account.Explanation) string {
+	switch x.Code {
+	case frontier.Waiting:
+		return fmt.Sprintf("it had to wait until %s for %s", say.Stamp(x.Until), words.Clock(x.Clock))
+	case frontier.BudgetSpent:
+		return "the budget of its site is spent: --" + x.Reason
+	case frontier.LimitReached:
+		return "the limit of the crawl is reached"
+	case frontier.Excluded:
+		return "its site was excluded (" + x.Reason + ")"
+	}
+	return cmp.Or(stoppedInWords(x, x.Listed), "it was queued")
 }
 
 // queuedInWords returns why a queued URL was not fetched yet.
 func queuedInWords(x *account.Explanation, now time.Time) string {
-	first, given := "", ""
-	if !x.Site.Given.Time.IsZero() {
-		given = " at " + say.Stamp(x.Site.Given.Time)
-	}
+	first := ""
 	switch {
 	case x.Ahead >= account.MostAhead:
 		first = fmt.Sprintf("; %d URLs of its site or more come first", x.Ahead)
@@ -110,14 +129,29 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
 	case frontier.LimitReached:
 		return "queued, but the limit of the crawl is reached"
-	case frontier.Excluded:
-		return fmt.Sprintf("queued, but its site was excluded (%s): crawl run --lift %s requests it again", x.Reason, x.Order)
-	case frontier.SiteDead:
-		return "queued, but its site does not answer, and was given up" + given + ": " + x.Reason
-	case frontier.RobotsUnreachable:
-		return "queued, but robots.txt of its site cannot be had, and it was given up" + given + ": " + x.Reason
+	}
+	if stopped := stoppedInWords(x, x.Listed); stopped != "" {
+		return "queued, but " + stopped
 	}
 	return "queued, and due: it is requested in turn" + first
+}
+
+// stoppedInWords returns why nothing of the site is requested any more, or "" if by is no such
+// reason.
+func stoppedInWords(x *account.Explanation, by account.Listed) string {
+	given := ""
+	if !x.Site.Given.Time.IsZero() {
+		given = " at " + say.Stamp(x.Site.Given.Time)
+	}
+	switch by.Code {
+	case frontier.Excluded:
+		return fmt.Sprintf("its site was excluded (%s): crawl run --lift %s requests it again", by.Reason, by.Order)
+	case frontier.SiteDead:
+		return "its site does not answer, and was given up" + given + ": " + by.Reason
+	case frontier.RobotsUnreachable:
+		return "robots.txt of its site cannot be had, and it was given up" + given + ": " + by.Reason
+	}
+	return ""
 }
 
 // refusalInWords returns why a link did not enter the crawl.

@@ -23,6 +23,15 @@ func TestEachFateIsToldInASentence(t *testing.T) {
 			t.Errorf("%s and %s are both %q", s, other, text)
 		}
 		said[text] = s
+		if x.Over = true; s == frontier.Fetched || !x.Known {
+			continue
+		}
+		if text := fateOf(x, now); said[text] != s {
+			if other, twice := said[text]; twice || strings.Contains(text, "--lift") || strings.Contains(text, " in 1m") {
+				t.Errorf("%s and %s in a snapshot that is over are both %q", s, other, text)
+			}
+			said[text] = s
+		}
 	}
 	for _, c := range []struct {
 		x    account.Explanation
@@ -32,6 +41,8 @@ func TestEachFateIsToldInASentence(t *testing.T) {
 		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
 		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Waiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
+		{account.Explanation{Known: true, Over: true, Listed: account.Listed{Code: frontier.Waiting, Until: time.Date(2026, 7, 1, 3, 0, 0, 0, time.UTC), Clock: frontier.RetryClock}},
+			"not fetched before the snapshot ended, and no run continues that: it had to wait until 2026-07-01T03:00:00Z for the pause before another try"},
 		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
 			"whether scope keeps it out is not known from the directory: a program made that setting (main.mine)"},
 		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, Links: make([]account.LinkFact, 1)}, "the pages below link to it, and no setting keeps it out"},
@@ -40,6 +51,30 @@ func TestEachFateIsToldInASentence(t *testing.T) {
 	} {
 		if got := fateOf(&c.x, now); !strings.Contains(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// A site that is stopped gets no second request either.
+func TestWhatStopsASecondFetchIsTold(t *testing.T) {
+	at := time.Date(2026, 7, 1, 3, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		held account.Listed
+		want string
+	}{
+		{account.Listed{Code: frontier.Queued}, ""},
+		{account.Listed{Code: frontier.Waiting, Until: at, Clock: frontier.OwnClock}, ""},
+		{account.Listed{Code: frontier.Excluded, Reason: "a letter", Order: "a.test"}, ", but its site was excluded (a letter): crawl run --lift a.test requests it again"},
+		{account.Listed{Code: frontier.SiteDead, Reason: "dns"}, ", but its site does not answer, and was given up: dns"},
+		{account.Listed{Code: frontier.RobotsUnreachable, Reason: "http 503"}, ", but robots.txt of its site cannot be had, and it was given up: http 503"},
+	} {
+		var out bytes.Buffer
+		x := &account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Fetched, Reason: "status 200", Again: at}, Held: c.held}
+		if err := Explanation(&say.Lines{W: &out}, x, at); err != nil {
+			t.Fatal(err)
+		}
+		if want := "\nagain        due to be fetched again at 2026-07-01T03:00:00Z" + c.want + "\n"; !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %q, want %q", c.held.Code, out.String(), want)
 		}
 	}
 }
