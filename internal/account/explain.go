@@ -32,8 +32,9 @@ type Explanation struct {
 	Refusal Refusal          // why the settings of the last run exclude the URL; set if Known is false, or if Code is frontier.ScopeNarrowed
 	Untold  []crawler.Change // settings that are not stored, because their values have no text form, such as a scope that is a function
 
-	Held Listed // what Account.Held returns for the site; it also stops requests for URLs that were fetched before
-	Over bool   // Account.Over: what was not fetched stays so
+	Held   Listed // what Account.Held returns for the site; it also stops requests for URLs that were fetched before
+	Over   bool   // Account.Over: what was not fetched stays so
+	OptOut string // if the URL waits to be fetched, or to be fetched again: why the opt-out list forbids it by now; "" if it does not
 
 	// The next fields are set only if Known is false.
 
@@ -110,6 +111,9 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	held := a.heldBy(&st, &settings, a.shows(k.Entry))
 	x.Listed = listed(k, &held)
 	x.Held = held.listed()
+	if a.OptOut != nil && (k.Fate.Again() || !k.Fate.Ends()) {
+		x.OptOut = a.OptOut(k.URL)
+	}
 	if k.Fate.Code == frontier.Undecided && k.Number > 0 {
 		if x.Ahead, err = a.from.Ahead(k); err != nil {
 			return nil, err

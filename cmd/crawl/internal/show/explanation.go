@@ -124,6 +124,9 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 	}
 	switch x.Code {
 	case frontier.Waiting:
+		if x.OptOut != "" {
+			first = ", but " + optOutInWords(x)
+		}
 		return fmt.Sprintf("waiting until %s, in %s, for %s%s", say.Stamp(x.Until), say.Short(max(x.Until.Sub(now), 0)), words.Clock(x.Clock), first)
 	case frontier.BudgetSpent:
 		return fmt.Sprintf("queued, but the budget of its site is spent: --%s", x.Reason)
@@ -136,9 +139,17 @@ func queuedInWords(x *account.Explanation, now time.Time) string {
 	return "queued, and due: it is requested in turn" + first
 }
 
-// stoppedInWords returns why nothing of the site is requested any more, or "" if by is no such
-// reason.
+// optOutInWords says that the opt-out list forbids a URL that waits to be fetched.
+func optOutInWords(x *account.Explanation) string {
+	return "it is on the opt-out list (" + x.OptOut + "): no run that begins from now on requests it"
+}
+
+// stoppedInWords returns why no run requests the URL any more: it is on the opt-out list, or
+// nothing of its site is requested, for the reason by. If there is no such reason, it returns "".
 func stoppedInWords(x *account.Explanation, by account.Listed) string {
+	if x.OptOut != "" {
+		return optOutInWords(x)
+	}
 	given := ""
 	if !x.Site.Given.Time.IsZero() {
 		given = " at " + say.Stamp(x.Site.Given.Time)

@@ -35,6 +35,7 @@ type (
 		SameAt    time.Time       `json:"same_at,omitzero"`
 		Gone      time.Time       `json:"same_purged,omitzero"` // when that answer was purged, and the body with it
 		Purged    time.Time       `json:"purged,omitzero"`      // when the archived answers of the URL were removed from the crawl
+		OptOut    string          `json:"opt_out,omitempty"`    // line of the opt-out list that forbids a later request for the URL
 		WARC      string          `json:"warc,omitempty"`
 		Offset    int64           `json:"offset,omitempty"`
 		Digest    string          `json:"digest,omitempty"`
@@ -89,7 +90,7 @@ func ExplanationJSON(x *account.Explanation) any {
 	l := explainedLine{
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Code, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
 		Clock: x.Clock, Until: x.Until.UTC(), Ahead: x.Ahead, Depth: x.Depth, Hops: x.Hops, Tag: x.Tag, Lost: x.Lost,
-		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued, SiteAgain: x.Site.Again,
+		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), OptOut: x.OptOut, WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued, SiteAgain: x.Site.Again,
 	}
 	for _, s := range x.Found {
 		step := explainedStep{URL: s.URL}

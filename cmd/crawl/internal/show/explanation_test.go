@@ -41,6 +41,9 @@ func TestEachFateIsToldInASentence(t *testing.T) {
 		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Queued}, Ahead: account.MostAhead}, "; 100000 URLs of its site or more come first"},
 		{account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Waiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}},
 			", in 1m30s, for Retry-After in its last answer"},
+		{account.Explanation{Known: true, OptOut: "a.test", Listed: account.Listed{Code: frontier.Queued}}, "queued, but it is on the opt-out list (a.test): no run that begins from now on requests it"},
+		{account.Explanation{Known: true, OptOut: "a.test", Listed: account.Listed{Code: frontier.Waiting, Until: now.Add(90 * time.Second), Clock: frontier.RetryAfterClock}, Ahead: 3},
+			", in 1m30s, for Retry-After in its last answer, but it is on the opt-out list (a.test): no run that begins from now on requests it"},
 		{account.Explanation{Known: true, Over: true, Listed: account.Listed{Code: frontier.Waiting, Until: time.Date(2026, 7, 1, 3, 0, 0, 0, time.UTC), Clock: frontier.RetryClock}},
 			"not fetched before the snapshot ended, and no run continues that: it had to wait until 2026-07-01T03:00:00Z for the pause before another try"},
 		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, Untold: []crawler.Change{{Setting: "scope", Was: "main.mine"}}},
@@ -66,10 +69,14 @@ func TestWhatStopsASecondFetchIsTold(t *testing.T) {
 		{account.Listed{Code: frontier.Waiting, Until: at, Clock: frontier.OwnClock}, ""},
 		{account.Listed{Code: frontier.Excluded, Reason: "a letter", Order: "a.test"}, ", but its site was excluded (a letter): crawl run --lift a.test requests it again"},
 		{account.Listed{Code: frontier.SiteDead, Reason: "dns"}, ", but its site does not answer, and was given up: dns"},
+		{account.Listed{Code: frontier.Queued, Reason: "the list"}, ", but it is on the opt-out list (a.test): no run that begins from now on requests it"},
 		{account.Listed{Code: frontier.RobotsUnreachable, Reason: "http 503"}, ", but robots.txt of its site cannot be had, and it was given up: http 503"},
 	} {
 		var out bytes.Buffer
 		x := &account.Explanation{Known: true, Listed: account.Listed{Code: frontier.Fetched, Reason: "status 200", Again: at}, Held: c.held}
+		if c.held.Reason == "the list" {
+			x.OptOut = "a.test"
+		}
 		if err := Explanation(&say.Lines{W: &out}, x, at); err != nil {
 			t.Fatal(err)
 		}
