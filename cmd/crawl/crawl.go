@@ -166,7 +166,10 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 		is = nil // the other nodes of the crawl may have had all sites
 	}
 	if show.over {
-		if again = ""; s.End == crawler.EndPatience || s.End == crawler.EndTime {
+		switch again = ""; s.End {
+		case crawler.EndLimit:
+			again = progress.SnapshotOver
+		case crawler.EndPatience, crawler.EndTime:
 			again, is = progress.SnapshotOver, nil
 			if exit.NothingFetched(s) {
 				is = exit.ErrNothing

@@ -156,11 +156,11 @@ func statusHead(s crawler.Status) string {
 		ended := crawler.Summary{End: s.End}
 		ended.Frontier.Entries, ended.Frontier.Again = s.Crawl.Queued, s.Crawl.Again
 		ended.Frontier.Spent.Pages, ended.Fetched, ended.Errors = s.Crawl.BudgetPages, s.Crawl.Done, s.Run.Errors
-		end := ending(ended)
+		again := SameCommand
 		if crawldir.Over(s.Dir) {
-			end = strings.Replace(end, SameCommand, SnapshotOver, 1)
+			again = SnapshotOver
 		}
-		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, say.Short(say.Seconds(s.Seconds)), end)
+		return fmt.Sprintf("not running; its last run ended %s after %s: %s", at, say.Short(say.Seconds(s.Seconds)), ending(ended, again))
 	case crawler.StateKilled:
 		return fmt.Sprintf("not running; its last run was killed, what was done by %s is safe; the same command goes on", at)
 	case crawler.StateNoRoom:

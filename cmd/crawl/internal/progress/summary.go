@@ -28,7 +28,7 @@ import (
 // command continues it.
 func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 	w.Verdict(verdict(s)...)
-	w.Line("ended", "%s", strings.Replace(ending(s), SameCommand, cmp.Or(again, SameCommand), 1))
+	w.Line("ended", "%s", ending(s, cmp.Or(again, SameCommand)))
 	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
 		s.Pages, say.Plural(s.Frontier.Spent.Pages, "budget page"), say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
 	if s.Rescanned > 0 {
@@ -221,7 +221,8 @@ func sitemapsJSON(n crawler.SitemapCounts) any {
 // SameCommand is the sentence that says how to continue a run that was not finished.
 const SameCommand = "the same command goes on"
 
-func ending(s crawler.Summary) string {
+// ending returns why a run has ended, in words. again says how to continue the crawl.
+func ending(s crawler.Summary, again string) string {
 	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
 		return nothingInWords(s)
 	}
@@ -232,15 +233,18 @@ func ending(s crawler.Summary) string {
 		return "done; all URLs that are left are of sites that were given up, were excluded, or have spent their budget"
 	case crawler.EndPatience:
 		if s.Frontier.Entries == 0 && s.Frontier.Again > 0 {
-			return "nothing is due to be fetched again within the patience; the same command goes on"
+			return "nothing is due to be fetched again within the patience; " + again
 		}
-		return "no URL that is left is due within the patience; the same command goes on"
+		return "no URL that is left is due within the patience; " + again
 	case crawler.EndLimit:
-		return "done: the limit is reached"
+		if again != SnapshotOver {
+			again = "a larger one continues the crawl"
+		}
+		return "done: --limit or --max-bytes is reached; " + again
 	case crawler.EndTime:
-		return "stopped: the time is up; the same command goes on"
+		return "stopped: the time is up; " + again
 	}
-	return string(s.End) + "; the same command goes on"
+	return string(s.End) + "; " + again
 }
 
 // nothingInWords returns a sentence that says that nothing could be fetched, and what failed.
@@ -320,7 +324,7 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 			t.Rows = append(t.Rows, []looks.Text{looks.Line("and " + say.Plural(len(others)-most, "more site"))})
 			break
 		}
-		t.Rows = append(t.Rows, []looks.Text{looks.Line(string(st.Site)), looks.Line(urlsOf(st.Queued, st.Again)), why(st, now)})
+		t.Rows = append(t.Rows, []looks.Text{looks.Line(string(st.Site)), looks.Line(urlsOf(st.Queued, st.Again)), why(st, s.End, now)})
 	}
 	w.Table(t)
 	if slices.ContainsFunc(others[:min(len(others), most)], func(st frontier.SiteStatus) bool { return st.Over }) {
@@ -364,8 +368,9 @@ func givenUp(c frontier.Code) string {
 	return "no answer"
 }
 
-// why returns what a site waits for.
-func why(st frontier.SiteStatus, now time.Time) looks.Text {
+// why returns what a site waits for. If the run ended at a limit of the whole crawl, no site waits
+// for a time.
+func why(st frontier.SiteStatus, end crawler.End, now time.Time) looks.Text {
 	switch wait := st.Due.Sub(now); {
 	case st.Given.Code != frontier.Undecided:
 		detail := ""
@@ -377,6 +382,8 @@ func why(st frontier.SiteStatus, now time.Time) looks.Text {
 		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s), until crawl run --lift %s", say.OneLine(st.Excluded), say.OneLine(st.ExcludedAs))}}
 	case st.Over:
 		return looks.Text{{Style: looks.Wait, Text: "its budget is spent"}}
+	case end == crawler.EndLimit:
+		return nil
 	case wait > 0:
 		return looks.Text{{Style: looks.Wait, Text: "due"}, {Text: fmt.Sprintf(" in %s (%s)", wait.Round(time.Second), st.By)}}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/looks"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -169,7 +170,7 @@ func TestHostNamesThatDoNotResolveAreCountedOnce(t *testing.T) {
 		{"http://b.test", "dns", "2 host names do not resolve"},
 	} {
 		s.Waiting = append(s.Waiting, frontier.SiteStatus{Site: frontier.Site(want.site), Queued: 1, Given: frontier.Fate{Code: frontier.SiteDead, Detail: want.detail}})
-		if got := ending(s); got != "nothing could be fetched: "+want.text {
+		if got := ending(s, SameCommand); got != "nothing could be fetched: "+want.text {
 			t.Errorf("with %s: %q, want %q", want.site, got, want.text)
 		}
 	}
@@ -185,7 +186,7 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 	}{
 		crawler.EndDone:     {exit.Done, exit.Nothing, "done: nothing is left"},
 		crawler.EndUnasked:  {exit.Done, exit.Nothing, "done; all URLs that are left are of sites that were given up, were excluded, or have spent their budget"},
-		crawler.EndLimit:    {exit.Done, exit.Nothing, "done: the limit is reached"},
+		crawler.EndLimit:    {exit.Done, exit.Nothing, "done: --limit or --max-bytes is reached; a larger one continues the crawl"},
 		crawler.EndPatience: {exit.Later, exit.Later, "no URL that is left is due within the patience; the same command goes on"},
 		crawler.EndTime:     {exit.Later, exit.Later, "stopped: the time is up; the same command goes on"},
 		crawler.EndStopped:  {exit.Later, exit.Later, "stopped; the same command goes on"},
@@ -201,8 +202,8 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 			if s.Fetched == 0 && s.Frontier.Spent.Pages == 0 && (end == crawler.EndDone || end == crawler.EndUnasked) {
 				words = "nothing could be fetched"
 			}
-			if exit.Code(err) != s.code || ending(s.Summary) != words {
-				t.Errorf("%s, %d fetched: exit %d, want %d: %q", end, s.Fetched, exit.Code(err), s.code, ending(s.Summary))
+			if exit.Code(err) != s.code || ending(s.Summary, SameCommand) != words {
+				t.Errorf("%s, %d fetched: exit %d, want %d: %q", end, s.Fetched, exit.Code(err), s.code, ending(s.Summary, SameCommand))
 			}
 			// The summary has everything, except why nothing could be fetched.
 			if err != nil && (err.Error() != "") != (s.code == exit.Nothing) {
@@ -210,6 +211,40 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 			}
 		}
 	}
+}
+
+// No run continues a snapshot that is over, and so no end of one says that a command does.
+func TestTheEndOfASnapshotIsOver(t *testing.T) {
+	for _, end := range []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndLimit, crawler.EndPatience, crawler.EndTime} {
+		s := crawler.Summary{End: end}
+		s.Fetched = 1
+		text := ending(s, SnapshotOver)
+		if strings.Contains(text, "goes on") || strings.Contains(text, "continues") || strings.Contains(text, ";") != strings.Contains(text, SnapshotOver) && end != crawler.EndUnasked {
+			t.Errorf("%s: %q", end, text)
+		}
+	}
+}
+
+// A crawl at its limit waits for no time, and says so of no site.
+func TestAtALimitNoSiteIsDue(t *testing.T) {
+	now := time.Now()
+	st := frontier.SiteStatus{Site: "http://a.test", Queued: 1, Due: now.Add(time.Minute)}
+	for end, want := range map[crawler.End]string{crawler.EndLimit: "", crawler.EndStopped: "due in 1m0s ()"} {
+		if got := plain(why(st, end, now)); got != want {
+			t.Errorf("%s: %q, want %q", end, got, want)
+		}
+	}
+	st.Over = true
+	if got := plain(why(st, crawler.EndLimit, now)); got != "its budget is spent" {
+		t.Errorf("%q", got)
+	}
+}
+
+func plain(t looks.Text) (text string) {
+	for _, s := range t {
+		text += s.Text
+	}
+	return text
 }
 
 // Both summaries have what is odd about a crawl.
