@@ -406,6 +406,7 @@ func (c *collecting) killAll() {
 func (c *collecting) status(args ...string) (s struct {
 	State string
 	Crawl struct{ Entered, Done, Queued int }
+	Run   struct{ Requests int }
 	Nodes []nodes.Node
 }) {
 	c.Helper()
@@ -516,6 +517,13 @@ func TestTheDemoOfSeveralNodes(t *testing.T) {
 	}
 	c.crawl(0, "verify", "demo.crawl")
 	c.crawl(0, "audit", "demo.crawl")
+	var requests int
+	if err := json.Unmarshal(c.report("demo.crawl")["requests"], &requests); err != nil {
+		t.Fatal(err)
+	}
+	if s := c.status("demo.crawl"); requests == 0 || s.Run.Requests != requests {
+		c.Errorf("the status has %d requests of the runs of all nodes, want the %d of the log", s.Run.Requests, requests)
+	}
 	for i := range 3 {
 		if n := c.lines(fmt.Sprintf("demo-node%d.crawl", i+1), "pages.jsonl"); n == 53 {
 			c.Errorf("node %d has fetched everything", i+1)

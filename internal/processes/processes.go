@@ -193,10 +193,12 @@ func Merge(all []History, ends []End) History {
 }
 
 // The keys in the state under which a crawl stores its History and its last End, together with
-// other fields.
+// other fields. A crawl that was collected from several nodes has the last End of each of them
+// under EndsKey.
 const (
 	HistoryKey = "job"
 	EndKey     = "status"
+	EndsKey    = "ends"
 )
 
 // Of returns the history of a crawl.

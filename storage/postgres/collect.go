@@ -410,7 +410,8 @@ func (s *source) copySnapshots(ctx context.Context, m *state.Maker) error {
 	return err
 }
 
-// copyValues writes all values. If each node has a value with the same key, it writes one of them.
+// copyValues writes all values. Each node has an end of its last run: copyValues writes the last one,
+// and, if there are several, all of them under processes.EndsKey.
 func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	history, err := readHistory(ctx, s.tx)
 	if err != nil {
@@ -439,19 +440,26 @@ func (s *source) copyValues(ctx context.Context, m *state.Maker) error {
 	if err != nil {
 		return err
 	}
-	best, err := lastEnd(rows, last.Began)
+	best, all, err := lastEnd(rows, last.Began)
 	if err != nil || best == nil {
 		return err
 	}
-	return made(m.Value(processes.EndKey, best))
+	if err := made(m.Value(processes.EndKey, best)); err != nil || len(all) == 1 {
+		return err
+	}
+	ends, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return made(m.Value(processes.EndsKey, ends))
 }
 
 // endsQuery is the query for the stored end of each node's last run. $1 is the key of this value.
 const endsQuery = "select value::text from value where node <> '' and key = $1"
 
 // lastEnd returns the end of the run that began at began. If no node has stored it, it returns the
-// latest end that a node has stored. rows are the result of endsQuery.
-func lastEnd(rows pgx.Rows, began time.Time) (best []byte, err error) {
+// latest end that a node has stored. all are the ends of all nodes. rows are the result of endsQuery.
+func lastEnd(rows pgx.Rows, began time.Time) (best []byte, all []json.RawMessage, err error) {
 	var value []byte
 	var end processes.End
 	_, err = pgx.ForEachRow(rows, []any{&value}, func() error {
@@ -459,13 +467,14 @@ func lastEnd(rows pgx.Rows, began time.Time) (best []byte, err error) {
 		if err := json.Unmarshal(value, &one); err != nil {
 			return err
 		}
+		all = append(all, slices.Clone(value))
 		of, was := one.Of.Equal(began), end.Of.Equal(began)
 		if best == nil || of && !was || of == was && one.Time.After(end.Time) {
 			best, end = slices.Clone(value), one
 		}
 		return nil
 	})
-	return best, err
+	return best, all, err
 }
 
 // copyPayloads writes, for each payload, the first answer with it. A revisit record refers to the

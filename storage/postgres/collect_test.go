@@ -367,9 +367,14 @@ func TestTheEndOfACollectedCrawl(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got processes.End
-			ok, err := copyState(t, d.(*database)).Get(processes.EndKey, &got)
+			of := copyState(t, d.(*database))
+			ok, err := of.Get(processes.EndKey, &got)
 			if err != nil || ok != (tc.want != "") || got.Why != tc.want {
 				t.Errorf("%v, %v, %v, want %q", got, ok, err, tc.want)
+			}
+			var all []processes.End
+			if ok, err := of.Get(processes.EndsKey, &all); err != nil || ok != (len(tc.ends) > 1) || ok && len(all) != len(tc.ends) {
+				t.Errorf("the ends of all nodes are %v, %v, want %d", all, err, len(tc.ends))
 			}
 		})
 	}

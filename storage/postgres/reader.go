@@ -243,7 +243,7 @@ func (r reader) Get(key string, value any) (ok bool, err error) {
 	err = r.retry(func() error {
 		rows, err := r.pool.Query(r.ctx, endsQuery, key)
 		if err == nil {
-			raw, err = lastEnd(rows, run.Began)
+			raw, _, err = lastEnd(rows, run.Began)
 		}
 		return err
 	})

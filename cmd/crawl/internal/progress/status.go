@@ -57,11 +57,15 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 	if outage := Outage(s); outage != "" {
 		w.Row(looks.Span{Text: "database"}, looks.Text{{Style: looks.Bad, Text: outage}, {Text: "; this node tries again"}})
 	}
-	farLine(w, s.Crawl)
+	of, node := "in the crawl", nodes.Is(s.Dir)
+	if node {
+		of = "at the sites that this node has now"
+	}
+	farLine(w, s.Crawl, of)
 	if !brokenOff(s) {
 		runLines(w, s)
 	}
-	leftLines(w, s)
+	leftLines(w, s, node)
 	if p := s.Polite; p.Requests > 0 {
 		politeLine(w, p.Early, say.Seconds(p.LeastMargin), p.RetryAfter)
 	}
@@ -82,8 +86,8 @@ func WholeLines(w *say.Lines, s crawler.Status, all []nodes.Node) {
 		state += ": " + string(s.End)
 	}
 	w.Row(looks.Span{Text: "crawl"}, looks.Text{{Text: "of " + s.Name + " on " + say.Plural(len(all), "machine") + ": "}, {Style: stateStyle(s), Text: state}})
-	farLine(w, s.Crawl)
-	leftLines(w, s)
+	farLine(w, s.Crawl, "in the crawl")
+	leftLines(w, s, false)
 	for _, n := range all {
 		text := n.State
 		switch {
@@ -97,17 +101,18 @@ func WholeLines(w *say.Lines, s crawler.Status, all []nodes.Node) {
 	orderLines(w, s.Orders)
 }
 
-func farLine(w *say.Lines, c crawler.StatusCrawl) {
+// farLine prints the figures of a crawl, or of the part of it that of says.
+func farLine(w *say.Lines, c crawler.StatusCrawl, of string) {
 	been := c.Done + c.Again
-	far := looks.Line(fmt.Sprintf("%d of %s known by now (%s); %s and %s in the crawl", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes)))
+	far := looks.Line(fmt.Sprintf("%d of %s known by now (%s); %s and %s %s", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes), of))
 	if w.Width >= narrow {
 		far = append(append(looks.Bar(been, c.Known, min(w.Width/5, mostBar/2)), looks.Span{Text: " "}), far...)
 	}
 	w.Row(looks.Span{Text: "how far"}, far)
 }
 
-func leftLines(w *say.Lines, s crawler.Status) {
-	siteLines(w, s)
+func leftLines(w *say.Lines, s crawler.Status, node bool) {
+	siteLines(w, s, node)
 	w.Words("left", say.InOrder(s.Left), words.URLs)
 	if again := againInWords(s.Crawl.Again, s.Crawl.NextAgain, s.Time); again != "" {
 		w.Line("again", "%s", again)
@@ -194,8 +199,8 @@ func runLines(w *say.Lines, s crawler.Status) {
 }
 
 // siteLines prints from which sites pages are fetched, and which sites the crawl waits
-// for.
-func siteLines(w *say.Lines, s crawler.Status) {
+// for. A node does not know how many sites it has had.
+func siteLines(w *say.Lines, s crawler.Status, node bool) {
 	n := s.Sites
 	var parts []string
 	for _, part := range []struct {
@@ -209,7 +214,10 @@ func siteLines(w *say.Lines, s crawler.Status) {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	text := fmt.Sprintf("%d, %d with something left", n.Known, n.Left)
+	text := fmt.Sprintf("%d with something left", n.Left)
+	if !node {
+		text = fmt.Sprintf("%d, %s", n.Known, text)
+	}
 	if s.Crawl.Again > 0 {
 		text += " or to be fetched again"
 	}

@@ -27,15 +27,22 @@ import (
 // figures, and what to do next. again says how to continue the crawl. If it is empty, the same
 // command continues it.
 func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
-	w.Verdict(verdict(s)...)
+	node := nodes.Is(dir) // a node knows the sites that it has now, and not the figures of the whole crawl
+	w.Verdict(verdict(s, node)...)
 	w.Line("ended", "%s", ending(s, cmp.Or(again, SameCommand)))
-	w.Line("pages", "%d in this run (2xx); %s in the crawl; %s answered, %s, %d of them for robots.txt",
-		s.Pages, say.Plural(s.Frontier.Spent.Pages, "budget page"), say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
+	budget := say.Plural(s.Frontier.Spent.Pages, "budget page") + " in the crawl; "
+	if node {
+		budget = ""
+	}
+	w.Line("pages", "%d in this run (2xx); %s%s answered, %s, %d of them for robots.txt",
+		s.Pages, budget, say.Plural(s.Fetched, "URL"), say.Plural(s.Requests, "request"), s.Robots)
 	if s.Rescanned > 0 {
 		w.Line("rescanned", "links of %s in the archive", say.Plural(s.Rescanned, "page"))
 	}
 	changeLines(w, s.Changes, s.Unread)
-	w.Line("sites", "%d", s.Sites)
+	if !node {
+		w.Line("sites", "%d", s.Sites)
+	}
 	w.Line("bytes", "%s", say.Size(s.Bytes))
 	answerLines(w, s.Status, s.Errors)
 	skipLines(w, s.SkippedURLs, s.SkippedLinks)
@@ -61,11 +68,16 @@ func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 }
 
 // verdict returns what came of a run, in one sentence.
-func verdict(s crawler.Summary) looks.Text {
+func verdict(s crawler.Summary, node bool) looks.Text {
 	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
 		return looks.Text{{Style: looks.Bad, Text: nothingInWords(s)}}
 	}
-	text := looks.Whole(say.Plural(s.Pages, "page")) + " of " + looks.Whole(say.Plural(s.Sites, "site"))
+	text := looks.Whole(say.Plural(s.Pages, "page"))
+	if node {
+		text += " by this node"
+	} else {
+		text += " of " + looks.Whole(say.Plural(s.Sites, "site"))
+	}
 	if s.Frontier.Spent.Pages > s.Pages {
 		text += " in this run"
 	}
@@ -114,7 +126,8 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 		t.Rows = append(t.Rows, []looks.Text{{{Style: looks.Strong, Text: say.OneLine(what)}}, looks.Line(words)})
 	}
 	if nodes.Is(dir) {
-		add("next", "crawl collect "+arg+" ... INTO.crawl", "makes one crawl of all nodes, once they have ended")
+		add("next", "crawl status "+arg, "shows how far the crawl of all nodes is")
+		add("", "crawl collect "+arg+" ... INTO.crawl", "makes one crawl of all nodes, once they have ended")
 	} else {
 		nextReads(add, s, arg)
 	}
