@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/netip"
@@ -22,7 +23,7 @@ type clusterOf interface {
 	Address(addr string, gap time.Duration) (free time.Time, ok bool)
 	Want(from, to frontier.Site)
 	Outage() time.Time
-	Alone() (bool, error)
+	Declare(how any) (others []json.RawMessage, err error)
 	Order(key string, value, order any) error
 	Hear(func(order []byte, own bool) error)
 	Join(interface {

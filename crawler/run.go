@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -233,6 +234,9 @@ func (c *Crawler) open(h Handler) error {
 			return err
 		}
 		c.db, backlog, restarted = db, db, db.Restarted()
+		if err := c.agree(); err != nil {
+			return err
+		}
 		deps.Snapshots, deps.DB, deps.cluster = db, func(frontier.Site) *store.DB { return db }, db.Cluster()
 		if deps.ownSites, err = kept.Any(db); err != nil {
 			return err
@@ -329,9 +333,6 @@ func (c *Crawler) resume() (start Start, err error) {
 	}
 	if known {
 		start.Changes = old.changes(&c.opts)
-		if err := c.agree(start.Changes); err != nil {
-			return start, err
-		}
 	} else if start.Carried, err = c.carry(); err != nil {
 		return start, err
 	}
@@ -424,27 +425,33 @@ func (c *Crawler) storedRun() storedRun {
 	return a
 }
 
-// agree returns an error if this node has other options than the other nodes, which are running.
-// With different options one node would fetch URLs that another node refuses.
-func (c *Crawler) agree(changes []Change) error {
+// agree returns an error if this node has other options than a node that is running. With different
+// options one node would fetch URLs that another node refuses.
+func (c *Crawler) agree() error {
 	cluster := c.db.Cluster()
-	if cluster == nil || len(changes) == 0 {
+	if cluster == nil {
 		return nil
 	}
-	alone, err := cluster.Alone()
-	if alone || err != nil {
+	others, err := cluster.Declare(c.storedRun())
+	if err != nil {
 		return err
 	}
-	var names []string
-	for _, change := range changes {
-		if !slices.Contains(perNode, change.Setting) {
-			names = append(names, fmt.Sprint(change))
+	for _, raw := range others {
+		var other storedRun
+		if err := json.Unmarshal(raw, &other); err != nil {
+			return fmt.Errorf("crawler: what another node has declared cannot be read: %w", err)
+		}
+		var names []string
+		for _, change := range other.changes(&c.opts) {
+			if !slices.Contains(perNode, change.Setting) {
+				names = append(names, fmt.Sprint(change))
+			}
+		}
+		if len(names) > 0 {
+			return fmt.Errorf("crawler: another node of this crawl runs with other options (%s): use the same ones, or stop all nodes first", strings.Join(names, "; "))
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("crawler: the other nodes of this crawl run with other options (%s): use the same ones, or stop all nodes first", strings.Join(names, "; "))
+	return nil
 }
 
 // perNode lists the settings that may differ between the nodes of a crawl. They limit the speed and

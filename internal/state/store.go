@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"time"
 
@@ -111,8 +112,10 @@ type Cluster interface {
 	// answers or has been silent for only a short time.
 	Outage() time.Time
 
-	// Alone reports whether no other node takes part in the crawl.
-	Alone() (bool, error)
+	// Declare stores how this node runs, in JSON, until the run ends. It returns what the other
+	// nodes that take part in the crawl have declared. Of two nodes that call Declare at the same
+	// time, at least one gets the value of the other.
+	Declare(how any) (others []json.RawMessage, err error)
 
 	// Order stores a value under key, as Put does, and in the same transaction an order for all
 	// nodes. If key is empty, Order stores only the order.

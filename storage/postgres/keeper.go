@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -26,17 +27,29 @@ func (db *node) Join(f state.Shared, longest time.Duration) {
 	db.session.wait.Go(func() { db.keep(ctx, f) })
 }
 
-// Alone implements state.Cluster.
-func (db *node) Alone() (alone bool, err error) {
+// keyDeclared is the key of the value that Declare stores for each node, with the ID of its session.
+const keyDeclared = "declared"
+
+// Declare implements state.Cluster. It stores its value before it reads those of the others.
+func (db *node) Declare(how any) (others []json.RawMessage, err error) {
+	raw, err := json.Marshal(how)
+	if err != nil {
+		return nil, err
+	}
 	err = db.retry(func() error {
-		err := db.pool.QueryRow(db.ctx, "select not exists (select 1 from node where name <> $1 and until > clock_timestamp())", db.name).Scan(&alone)
-		if missing(err) {
-			alone = true
-			return nil
+		_, err := db.pool.Exec(db.ctx, `insert into value (node, key, value) values ($1, $2, jsonb_build_object('session', $3::uuid, 'how', $4::jsonb))
+			on conflict (node, key) do update set value = excluded.value`, db.name, keyDeclared, db.id, raw)
+		if err != nil {
+			return err
+		}
+		rows, err := db.pool.Query(db.ctx, `select v.value->'how' from value v join node n on n.name = v.node and n.id::text = v.value->>'session'
+			where v.key = $1 and n.id <> $2 and n.until > clock_timestamp() order by n.name`, keyDeclared, db.id)
+		if err == nil {
+			others, err = pgx.CollectRows(rows, pgx.RowTo[json.RawMessage])
 		}
 		return err
 	})
-	return alone, err
+	return others, err
 }
 
 // Term implements state.Cluster.

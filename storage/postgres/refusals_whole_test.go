@@ -8,7 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/permesso-crawler/permesso/crawler"
@@ -71,13 +73,9 @@ func TestNodesThatAreRefused(t *testing.T) {
 		opts func(*crawler.Options)
 		want string
 	}{
-		"no server":      {url: "host=/nonexistent user=x dbname=y password=secret", want: `the database "y" of PostgreSQL at /nonexistent`},
-		"another format": {sql: "update crawl.crawl set format = 99", undo: "update crawl.crawl set format = 2", want: "has layout 99, this version reads layout 2"},
-		"other suffixes": {sql: "update crawl.crawl set suffixes = 'old ' || suffixes", undo: "update crawl.crawl set suffixes = substr(suffixes, 5)", want: "another list of public suffixes"},
-		"other options, while a node runs": {
-			sql: "insert into crawl.node (id, name, num, until) values (gen_random_uuid(), 'other', 9, 'infinity')", undo: "delete from crawl.node",
-			opts: func(o *crawler.Options) { o.Scope = crawler.Anywhere() }, want: "the other nodes of this crawl run with other options (scope: host -> any)",
-		},
+		"no server":              {url: "host=/nonexistent user=x dbname=y password=secret", want: `the database "y" of PostgreSQL at /nonexistent`},
+		"another format":         {sql: "update crawl.crawl set format = 99", undo: "update crawl.crawl set format = 2", want: "has layout 99, this version reads layout 2"},
+		"other suffixes":         {sql: "update crawl.crawl set suffixes = 'old ' || suffixes", undo: "update crawl.crawl set suffixes = substr(suffixes, 5)", want: "another list of public suffixes"},
 		"another identity":       {opts: func(o *crawler.Options) { o.Identity.Token = "otherbot" }, want: "was begun as nodebot"},
 		"a crawl on one machine": {dir: func(t *testing.T, dir string) { write(t, filepath.Join(dir, storage.StateFile), "x") }, want: "give a node another directory"},
 		"outputs of a crawl":     {dir: func(t *testing.T, dir string) { write(t, filepath.Join(dir, storage.PagesFile), "{}\n") }, want: "it is a part of a crawl"},
@@ -113,6 +111,56 @@ func TestNodesThatAreRefused(t *testing.T) {
 	if err := run(t, options(t, url, first)); err != nil {
 		t.Error(err)
 	}
+}
+
+// While a node runs, a node with other options is refused, and changes nothing: orders that it
+// would revoke hold, and its log has no line. Once no node runs, new options are agreed on, also by
+// nodes that begin at the same time.
+func TestNodesAgreeOnTheirOptions(t *testing.T) {
+	t.Parallel()
+	url := postgres.NewDatabase(t)
+	dir := t.TempDir()
+	first := options(t, url, filepath.Join(dir, "first.crawl"))
+	c, err := crawler.New(first)
+	if err == nil {
+		err = c.Exclude("c.example", "their mail")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := options(t, url, filepath.Join(dir, "other.crawl"))
+	other.Scope, other.Lift = crawler.Anywhere(), []string{crawler.LiftAll}
+	var refused, agreed error
+	var once sync.Once
+	err = c.Run(t.Context(), crawler.HandlerFunc(func(ctx context.Context, p *crawler.Page) error {
+		once.Do(func() {
+			refused = run(t, other)
+			own := options(t, url, filepath.Join(dir, "own.crawl"))
+			own.Concurrency, own.MaxTime = 3, time.Millisecond // what a node may set for itself
+			agreed = run(t, own)
+		})
+		return nil
+	}))
+	if want := "another node of this crawl runs with other options (scope: host -> any): use the same ones"; err != nil || agreed != nil || refused == nil || !strings.Contains(refused.Error(), want) {
+		t.Errorf("%v; %v; got %v, want an error with %q", err, agreed, refused, want)
+	}
+	if log, err := os.ReadFile(filepath.Join(other.Dir, storage.LogFile)); err == nil && len(log) > 0 {
+		t.Errorf("the log of the refused node has %q", log)
+	}
+	if s, err := crawler.StatusOf(first.State); err != nil || len(s.Orders) != 1 || s.Orders[0].Do != "exclude" {
+		t.Errorf("after the refusal the orders are %v, %v", s.Orders, err)
+	}
+	var both sync.WaitGroup
+	for _, name := range []string{"first.crawl", "own.crawl"} {
+		both.Go(func() {
+			o := options(t, url, filepath.Join(dir, name))
+			o.Scope = crawler.Anywhere()
+			if err := run(t, o); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	both.Wait()
 }
 
 // A second process in the directory of a node is refused.
