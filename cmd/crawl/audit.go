@@ -139,7 +139,7 @@ func (p *program) runAuditDirs(f *auditFlags, dirs []string, only func(names ...
 		switch name, err := filepath.EvalSymlinks(dir); {
 		case !crawldir.Exists(dir) || err != nil:
 			return crawldir.Missing(dir)
-		case crawldir.Newest(dir) != "":
+		case crawldir.IsOther(dir):
 			return crawldir.NoCrawl(dir)
 		case seen[name]:
 			return exit.Usagef("%s is given twice", dir)

@@ -141,7 +141,7 @@ func (p *program) crawls(f *diffFlags, args []string) (was, is string, err error
 		case !crawldir.Exists(dir):
 			return "", "", crawldir.Missing(dir)
 		case !crawldir.Exists(filepath.Join(dir, store.StateFile)):
-			return "", "", exit.Usagef("there is no crawl in %s: it has no %s", dir, store.StateFile)
+			return "", "", crawldir.NoCrawl(dir)
 		}
 	}
 	return was, is, nil

@@ -197,7 +197,7 @@ Of one owner, without a question:
 			case !crawldir.Exists(args[0]):
 				return crawldir.Missing(args[0])
 			case !crawldir.Exists(filepath.Join(args[0], store.StateFile)):
-				return exit.Usagef("there is no crawl in %s: it has no %s", args[0], store.StateFile)
+				return crawldir.NoCrawl(args[0])
 			}
 			return p.optOutPurge(cmd.Context(), args[0], args[1:], f)
 		},

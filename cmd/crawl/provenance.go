@@ -57,7 +57,7 @@ docs/explain/provenance.md.`,
 				return exit.Usagef("crawl provenance takes one argument, the directory of a crawl")
 			case !crawldir.Exists(args[0]):
 				return crawldir.Missing(args[0])
-			case crawldir.Newest(args[0]) != "":
+			case crawldir.IsOther(args[0]):
 				return crawldir.NoCrawl(args[0])
 			case f.verify && (f.signKey != "" || f.noAudit):
 				return exit.Usagef("--verify writes nothing: --sign-key and --no-audit are for what is written")

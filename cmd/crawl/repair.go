@@ -58,7 +58,7 @@ of it in DIR/forgotten-*.`,
 				return crawldir.Missing(args[0])
 			case f.rewind:
 				return p.rewind(args[0], f)
-			case crawldir.Newest(args[0]) != "":
+			case crawldir.IsOther(args[0]):
 				return crawldir.NoCrawl(args[0])
 			}
 			return p.repair(cmd.Context(), args[0], f)

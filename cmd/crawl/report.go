@@ -93,7 +93,7 @@ func (p *program) report(ctx context.Context, f *reportFlags, dirs []string) err
 	case !several && !crawldir.Exists(filepath.Join(dir, store.StateFile)):
 		return crawldir.NoCrawl(dir)
 	case f.since != "" && !crawldir.Exists(filepath.Join(f.since, store.StateFile)):
-		return exit.Usagef("--since: there is no crawl in %s: it has no %s", f.since, store.StateFile)
+		return fmt.Errorf("--since: %w", crawldir.NoCrawl(f.since))
 	}
 	if f.out != "" && f.out != "-" {
 		if err := output.Check("--out", f.out); err != nil {

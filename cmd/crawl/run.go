@@ -19,6 +19,7 @@ import (
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/guess"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/jobfile"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/logfile"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/optout"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/seeds"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/settings"
@@ -84,6 +85,9 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	key, err := privateKey("--sign-key", f.SignKey)
 	if err != nil {
 		return err
+	}
+	if opts.State == nil && nodes.Is(opts.Dir) && !crawldir.Exists(filepath.Join(opts.Dir, store.StateFile)) {
+		return exit.Usagef("%s is the directory of a node of a crawl on several machines: give --state, or another --dir", opts.Dir)
 	}
 	if f.Dry {
 		return p.check(ctx, opts, f)

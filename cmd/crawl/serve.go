@@ -17,6 +17,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/serve"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/timetable"
 	"github.com/permesso-crawler/permesso/internal/series"
@@ -136,7 +137,7 @@ func servedDirs(dirs []string) (o serve.Options, err error) {
 		switch {
 		case !crawldir.Exists(dir):
 			return o, crawldir.Missing(dir)
-		case crawldir.Exists(filepath.Join(dir, store.StateFile)):
+		case crawldir.Exists(filepath.Join(dir, store.StateFile)), nodes.Is(dir):
 			o.Crawls = append(o.Crawls, dir)
 		case crawldir.Newest(dir) != "" || crawldir.Exists(filepath.Join(dir, series.JobFile)):
 			o.Series = append(o.Series, dir)

@@ -65,7 +65,7 @@ Some WARC files were moved to another disk:
 			if !crawldir.Exists(args[0]) {
 				return crawldir.Missing(args[0])
 			}
-			if crawldir.Newest(args[0]) != "" || !crawldir.Exists(filepath.Join(args[0], store.StateFile)) && store.Remains(args[0]) == "" {
+			if crawldir.IsOther(args[0]) || !crawldir.Exists(filepath.Join(args[0], store.StateFile)) && store.Remains(args[0]) == "" {
 				return crawldir.NoCrawl(args[0])
 			}
 			if f.here && f.counted {

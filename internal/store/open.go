@@ -277,7 +277,8 @@ func NotBegun(dir string) error {
 }
 
 // orphaned returns a *DamagedError if dir has outputs but no state file, or an empty one. A
-// new crawl must not be created there, because it would truncate these outputs to length 0.
+// new crawl must not be created there, because it would truncate these outputs to length 0. If the
+// outputs are those of a node, nothing is damaged, and the error matches ErrNoCrawl.
 func orphaned(dir string) error {
 	if info, err := os.Stat(filepath.Join(dir, StateFile)); err == nil && info.Size() > 0 {
 		return nil
@@ -289,6 +290,9 @@ func remains(dir string) error {
 	path := Remains(dir)
 	if path == "" {
 		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, state.NodeFile)); err == nil {
+		return noCrawl(dir, "it has the outputs of one node of a crawl on several machines, whose state is in a database: use that state, or the directory that crawl collect makes of all nodes")
 	}
 	return &DamagedError{Path: path, Err: errors.New("it is a part of a crawl, but " + StateFile + " beside it is missing or empty")}
 }

@@ -178,7 +178,10 @@ func mendable(err error) bool {
 func (r *Repair) hold() error {
 	f, err := state.Hold(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if remains := Remains(r.dir); remains != "" {
+		switch err := remains(r.dir); {
+		case errors.Is(err, ErrNoCrawl):
+			return err
+		case err != nil:
 			return r.onlyFiles()
 		}
 		return noCrawl(r.dir, StateFile+" is missing")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/control"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/nodes"
 	"github.com/permesso-crawler/permesso/crawler"
 	"github.com/permesso-crawler/permesso/internal/report"
 	"github.com/permesso-crawler/permesso/internal/store"
@@ -37,6 +38,9 @@ type View struct {
 	Took    time.Duration  // the time in which the crawl answered; 0 if it was not asked
 }
 
+// errNode is the error of a node that no process runs. The state of its crawl is in a database.
+var errNode = errors.New("no process runs this node: crawl status says how far the crawl of all nodes is, and crawl collect makes one crawl of them once they have ended")
+
 // Status looks at the status of the crawl alone.
 func (c *Crawl) Status(ctx context.Context) *View {
 	key := keyOf(c.Dir)
@@ -56,6 +60,9 @@ func (c *Crawl) Status(ctx context.Context) *View {
 		return &View{Running: true, Status: s, Took: time.Since(begin)}
 	case !errors.Is(err, control.ErrNobody):
 		return &View{Err: err}
+	}
+	if nodes.Is(c.Dir) {
+		return &View{Err: errNode}
 	}
 	s, err = crawler.ReadStatus(c.Dir)
 	s.Dir = c.Dir

@@ -17,17 +17,15 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/internal/state"
 	"github.com/permesso-crawler/permesso/internal/store"
 	"github.com/permesso-crawler/permesso/storage/postgres"
 )
 
-// file is the name of the file that says where the state is.
-const file = "crawl.json"
-
 // Is reports whether dir is the directory of a node of a crawl on several machines, whose state is
 // in a database.
 func Is(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, file))
+	_, err := os.Stat(filepath.Join(dir, state.NodeFile))
 	return err == nil
 }
 
@@ -83,10 +81,10 @@ type note struct {
 }
 
 func read(dir string) (n note, err error) {
-	path := filepath.Join(dir, file)
+	path := filepath.Join(dir, state.NodeFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return n, exit.Usagef("%s is not the directory of a node of a crawl on several machines: it has no %s", dir, file)
+		return n, exit.Usagef("%s is not the directory of a node of a crawl on several machines: it has no %s", dir, state.NodeFile)
 	}
 	if err != nil {
 		return n, err
