@@ -2,13 +2,16 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/follow"
 )
 
 // The directory of a node has the outputs of one node. Commands that need a whole crawl say so, call
@@ -45,5 +48,22 @@ func TestTheDirectoryOfANodeIsNoCrawl(t *testing.T) {
 	}
 	if after := contents(t, "n.crawl"); !maps.Equal(after, before) {
 		t.Errorf("the directory was %q and is %q", before, after)
+	}
+}
+
+// crawl serve takes the directory of a node. If no process runs it, the page says what to do.
+func TestServeTakesANode(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := errors.Join(os.Mkdir("n.crawl", 0o755), os.WriteFile(filepath.Join("n.crawl", "crawl.json"), []byte("{}"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := servedDirs([]string{"n.crawl"}); err != nil || !slices.Equal(o.Crawls, []string{"n.crawl"}) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	c := &follow.Crawl{Dir: "n.crawl"}
+	for range 2 {
+		if v := c.Look(t.Context()); v.Running || v.Err == nil || !strings.Contains(v.Err.Error(), "no process runs this node: crawl status says") {
+			t.Errorf("%+v", v)
+		}
 	}
 }
