@@ -28,7 +28,8 @@ import (
 // command continues it.
 func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 	node := nodes.Is(dir) // a node knows the sites that it has now, and not the figures of the whole crawl
-	w.Verdict(verdict(s, node)...)
+	over := again == SnapshotOver
+	w.Verdict(verdict(s, node, over)...)
 	w.Line("ended", "%s", ending(s, cmp.Or(again, SameCommand)))
 	budget := say.Plural(s.Frontier.Spent.Pages, "budget page") + " in the crawl; "
 	if node {
@@ -61,14 +62,14 @@ func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 	}
 	polite := s.Frontier.Polite
 	politeLine(w, polite.Early, polite.LeastMargin, polite.RetryAfter)
-	waitingLines(w, s, time.Now())
+	waitingLines(w, s, over, time.Now())
 	w.Print(nil, 0)
 	nextLines(w, s, dir)
 	return w.Err
 }
 
 // verdict returns what came of a run, in one sentence.
-func verdict(s crawler.Summary, node bool) looks.Text {
+func verdict(s crawler.Summary, node, over bool) looks.Text {
 	if exit.NothingFetched(s) && (s.End == crawler.EndDone || s.End == crawler.EndUnasked) {
 		return looks.Text{{Style: looks.Bad, Text: nothingInWords(s)}}
 	}
@@ -88,13 +89,17 @@ func verdict(s crawler.Summary, node bool) looks.Text {
 	case s.Requests > 0:
 		all = append(all, looks.Span{Style: looks.Strong, Text: ", "}, looks.Span{Style: looks.Good, Text: "no request early"})
 	}
-	return append(all, looks.Span{Style: looks.Strong, Text: "; " + leftInWords(s)})
+	return append(all, looks.Span{Style: looks.Strong, Text: "; " + leftInWords(s, over)})
 }
 
-// leftInWords returns what is left of a crawl. URLs wait if the same command fetches them.
-func leftInWords(s crawler.Summary) string {
+// leftInWords returns what is left of a crawl. URLs wait if the same command fetches them. If the
+// crawl is a snapshot that is over, no command does.
+func leftInWords(s crawler.Summary, over bool) string {
 	n, again := s.Frontier.Entries, s.Frontier.Again
 	wait := s.Left[frontier.Queued] + s.Left[frontier.Waiting] + s.Left[frontier.LimitReached]
+	if over {
+		wait = 0
+	}
 	var text string
 	switch {
 	case n == 0 && again == 0:
@@ -304,7 +309,7 @@ func hostName(site frontier.Site) string {
 }
 
 // waitingLines prints how many URLs are left, and which sites they belong to.
-func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
+func waitingLines(w *say.Lines, s crawler.Summary, over bool, now time.Time) {
 	const most = 10
 	w.Words("left", say.InOrder(s.Left), words.URLs)
 	if again := againInWords(s.Frontier.Again, s.NextAgain, now); again != "" {
@@ -337,7 +342,7 @@ func waitingLines(w *say.Lines, s crawler.Summary, now time.Time) {
 			t.Rows = append(t.Rows, []looks.Text{looks.Line("and " + say.Plural(len(others)-most, "more site"))})
 			break
 		}
-		t.Rows = append(t.Rows, []looks.Text{looks.Line(string(st.Site)), looks.Line(urlsOf(st.Queued, st.Again)), why(st, s.End, now)})
+		t.Rows = append(t.Rows, []looks.Text{looks.Line(string(st.Site)), looks.Line(urlsOf(st.Queued, st.Again)), why(st, over || s.End == crawler.EndLimit, now)})
 	}
 	w.Table(t)
 	if slices.ContainsFunc(others[:min(len(others), most)], func(st frontier.SiteStatus) bool { return st.Over }) {
@@ -381,9 +386,9 @@ func givenUp(c frontier.Code) string {
 	return "no answer"
 }
 
-// why returns what a site waits for. If the run ended at a limit of the whole crawl, no site waits
-// for a time.
-func why(st frontier.SiteStatus, end crawler.End, now time.Time) looks.Text {
+// why returns what a site waits for. If ended is true, no site waits for a time: the run has ended at
+// a limit of the whole crawl, or its snapshot is over.
+func why(st frontier.SiteStatus, ended bool, now time.Time) looks.Text {
 	switch wait := st.Due.Sub(now); {
 	case st.Given.Code != frontier.Undecided:
 		detail := ""
@@ -395,7 +400,7 @@ func why(st frontier.SiteStatus, end crawler.End, now time.Time) looks.Text {
 		return looks.Text{{Style: looks.Wait, Text: "excluded"}, {Text: fmt.Sprintf(" (%s), until crawl run --lift %s", say.OneLine(st.Excluded), say.OneLine(st.ExcludedAs))}}
 	case st.Over:
 		return looks.Text{{Style: looks.Wait, Text: "its budget is spent"}}
-	case end == crawler.EndLimit:
+	case ended:
 		return nil
 	case wait > 0:
 		return looks.Text{{Style: looks.Wait, Text: "due"}, {Text: fmt.Sprintf(" in %s (%s)", wait.Round(time.Second), st.By)}}

@@ -54,7 +54,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			"http://a.test  1 URL to be fetched again  excluded (asked to), until crawl run --lift a.test\n"},
 	} {
 		var out bytes.Buffer
-		waitingLines(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, now)
+		waitingLines(&say.Lines{W: &out}, crawler.Summary{Waiting: c.waiting}, false, now)
 		if got := strings.ReplaceAll(out.String(), strings.Repeat(" ", 13), ""); got != c.want {
 			t.Errorf("%s:\n%swant\n%s", name, got, c.want)
 		}
@@ -65,7 +65,7 @@ func TestTheSummaryListsWhoIsWaitedFor(t *testing.T) {
 			s.Waiting = append(s.Waiting, site(fmt.Sprint(i, ".test"), func(*frontier.SiteStatus) {}))
 		}
 		var out bytes.Buffer
-		waitingLines(&say.Lines{W: &out}, s, now)
+		waitingLines(&say.Lines{W: &out}, s, false, now)
 		all := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 		if last := strings.TrimSpace(all[len(all)-1]); len(all) != min(n, 11) || !strings.HasPrefix(last, want) {
 			t.Errorf("%d sites: %d lines, the last is %q", n, len(all), last)
@@ -99,8 +99,8 @@ func TestWhatIsToBeFetchedAgainIsToldApart(t *testing.T) {
 		return string(raw)
 	}
 	outputs := map[string]string{
-		"summary":   text(func(w *say.Lines) { waitingLines(w, s, now) }),
-		"by then":   text(func(w *say.Lines) { waitingLines(w, s, next) }),
+		"summary":   text(func(w *say.Lines) { waitingLines(w, s, false, now) }),
+		"by then":   text(func(w *say.Lines) { waitingLines(w, s, false, next) }),
 		"object":    object(SummaryJSON(s, "a.crawl")),
 		"board":     fmt.Sprint(v.Block(80)),
 		"line":      v.Line(200),
@@ -223,19 +223,35 @@ func TestTheEndOfASnapshotIsOver(t *testing.T) {
 			t.Errorf("%s: %q", end, text)
 		}
 	}
+	s := crawler.Summary{End: crawler.EndPatience, Left: map[frontier.Code]int{frontier.Waiting: 2}, Waiting: []frontier.SiteStatus{{Site: "http://a.test", Queued: 2, Due: time.Now().Add(time.Hour)}}}
+	s.Pages, s.Sites, s.Requests, s.Frontier.Entries = 1, 1, 1, 2
+	for again, want := range map[string][]string{
+		SameCommand:  {"1 page of 1 site, no request early; 2 URLs wait\n", "http://a.test  2 URLs  due in 1h0m0s ()\n"},
+		SnapshotOver: {"1 page of 1 site, no request early; 2 URLs left\n", "http://a.test  2 URLs\n"},
+	} {
+		var out bytes.Buffer
+		if err := Summary(&say.Lines{W: &out}, s, t.TempDir(), again); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range want {
+			if !strings.Contains(out.String(), text) {
+				t.Errorf("%q is not in\n%s", text, &out)
+			}
+		}
+	}
 }
 
 // A crawl at its limit waits for no time, and says so of no site.
 func TestAtALimitNoSiteIsDue(t *testing.T) {
 	now := time.Now()
 	st := frontier.SiteStatus{Site: "http://a.test", Queued: 1, Due: now.Add(time.Minute)}
-	for end, want := range map[crawler.End]string{crawler.EndLimit: "", crawler.EndStopped: "due in 1m0s ()"} {
-		if got := plain(why(st, end, now)); got != want {
-			t.Errorf("%s: %q, want %q", end, got, want)
+	for ended, want := range map[bool]string{true: "", false: "due in 1m0s ()"} {
+		if got := plain(why(st, ended, now)); got != want {
+			t.Errorf("%v: %q, want %q", ended, got, want)
 		}
 	}
 	st.Over = true
-	if got := plain(why(st, crawler.EndLimit, now)); got != "its budget is spent" {
+	if got := plain(why(st, true, now)); got != "its budget is spent" {
 		t.Errorf("%q", got)
 	}
 }
