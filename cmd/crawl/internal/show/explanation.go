@@ -66,6 +66,9 @@ func fateOf(x *account.Explanation, now time.Time) string {
 	if !x.Fate.Time.IsZero() {
 		at = " at " + say.Stamp(x.Fate.Time)
 	}
+	if !x.Known && x.Robots != nil && x.Asked.Target() == "/robots.txt" {
+		return "not in the crawl: it is the robots.txt of its site, which is fetched for its rules, and not as a page"
+	}
 	if !x.Known && x.Code != frontier.Unknown {
 		return "not in the crawl: " + refusalInWords(x.Refusal)
 	}

@@ -54,6 +54,30 @@ tries        2026-07-01T03:00:00Z ended without a request (-9998)
 	}
 }
 
+// A robots.txt was requested, but is no page of the crawl, unless one links to it.
+func TestARobotsTxtIsNoPage(t *testing.T) {
+	u, err := frontier.ParseURL("http://a.test/robots.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "it is the robots.txt of its site, which is fetched for its rules, and not as a page"
+	rules := &account.Rules{}
+	for _, c := range []struct {
+		x    account.Explanation
+		want bool
+	}{
+		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}, Robots: rules}, true},
+		{account.Explanation{Listed: account.Listed{Code: frontier.OutOfScope}, Robots: rules}, true},
+		{account.Explanation{Listed: account.Listed{Code: frontier.Unknown}}, false},
+		{account.Explanation{Listed: account.Listed{Code: frontier.Fetched}, Robots: rules, Known: true}, false},
+	} {
+		c.x.Asked = u
+		if got := fateOf(&c.x, time.Now()); (got == "not in the crawl: "+text) != c.want {
+			t.Errorf("%+v: %q", c.x, got)
+		}
+	}
+}
+
 // The audit of a site is printed request by request.
 func TestAWholeAuditOfASite(t *testing.T) {
 	at := time.Date(2026, 7, 1, 3, 0, 0, 0, time.UTC)
