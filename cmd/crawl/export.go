@@ -393,8 +393,10 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, crawldir.Missing(dir)
+	case errors.Is(err, export.ErrNoCrawl) && crawldir.Exists(filepath.Join(dir, store.StateFile)):
+		return nil, exit.Usagef(`%s has neither pages nor WARC files: the crawl was run without "--output jsonl" and "--output warc"; crawl list --json lists its URLs`, dir)
 	case errors.Is(err, export.ErrNoCrawl):
-		return nil, exit.Usagef("%s has neither pages.jsonl nor %s: it is not the directory of a crawl, or nothing was written there (--output none)", dir, filepath.Join("warc", "*.warc.gz"))
+		return nil, exit.Usagef("%s has neither pages.jsonl nor %s: it is not the directory of a crawl", dir, filepath.Join("warc", "*.warc.gz"))
 	case err != nil:
 		return nil, err
 	case kind.warc && len(source.WARCs) == 0:

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"path/filepath"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/crawldir"
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
@@ -45,7 +47,10 @@ func (p *program) index(ctx context.Context, dir string) error {
 			}
 		})
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !crawldir.Exists(filepath.Join(dir, store.ArchiveDir)):
+		return exit.Usagef(`there is no archive in %s: it is not the directory of a crawl, or the crawl was run without "--output warc"`, dir)
+	case err != nil:
 		return interrupted(err)
 	}
 	for _, name := range done.Moved {

@@ -137,7 +137,7 @@ func nextLines(w *say.Lines, s crawler.Summary, dir string) {
 		nextReads(add, s, arg)
 	}
 	label := "files"
-	for _, file := range [][2]string{{store.ArchiveDir, "what the servers sent"}, {store.PagesFile, "a JSON object per page"}, {store.LogFile, "a line per request"}} {
+	for _, file := range [][2]string{{store.ArchiveDir, "what the servers sent"}, {store.PagesFile, "a JSON object per page"}, {store.LinksFile, "a JSON object per link"}, {store.LogFile, "a line per request"}} {
 		if path := filepath.Join(dir, file[0]); crawldir.Exists(path) {
 			add(label, path, file[1])
 			label = ""
