@@ -225,6 +225,10 @@ func (p *program) writeReport(f *reportFlags, dir string, r *report.Report) erro
 			w.Told("", "not compared, since they cannot be read: %d (crawl verify says more)", near.Unread)
 		}
 	}
-	w.Told("politeness", "early requests: %d; least margin: %s", r.Polite.Early, say.InSeconds(r.Polite.Margin()))
+	closest := ""
+	if r.Polite.Judged > 0 {
+		closest = "; " + say.Closest(r.Polite.Margin())
+	}
+	w.Told("politeness", "early requests: %d%s", r.Polite.Early, closest)
 	return w.Err
 }

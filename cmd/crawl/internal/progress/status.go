@@ -67,7 +67,7 @@ func StatusLines(w *say.Lines, s crawler.Status) {
 	}
 	leftLines(w, s, node)
 	if p := s.Polite; p.Requests > 0 {
-		politeLine(w, p.Early, say.Seconds(p.LeastMargin), p.RetryAfter)
+		politeLine(w, p.Requests, p.Early, p.LeastMargin, p.RetryAfter)
 	}
 	if s.Memory.Total > 0 {
 		w.Line("memory", "%s, of them %s in use", say.Size(int64(s.Memory.Total)), say.Size(int64(s.Memory.Heap)))
@@ -137,14 +137,19 @@ func stateStyle(s crawler.Status) looks.Style {
 	return looks.Strong
 }
 
-// politeLine prints how well the pauses between requests were kept.
-func politeLine(w *say.Lines, early int, margin time.Duration, retryAfter int) {
+// politeLine prints how well the pauses between requests were kept. paced is the number of
+// requests that had to keep a pause, and margin is for say.Closest.
+func politeLine(w *say.Lines, paced, early int, margin float64, retryAfter int) {
 	style := looks.Good
 	if early > 0 {
 		style = looks.Bad
 	}
+	closest := ""
+	if paced > 0 {
+		closest = "; " + say.Closest(margin)
+	}
 	w.Row(looks.Span{Text: "politeness"}, looks.Text{{Style: style, Text: fmt.Sprintf("early requests: %d", early)},
-		{Text: fmt.Sprintf("; least margin: %s; Retry-After obeyed: %d", margin.Round(time.Microsecond), retryAfter)}})
+		{Text: fmt.Sprintf("%s; Retry-After obeyed: %d", closest, retryAfter)}})
 }
 
 // mostListed is the most sites of each kind that a status lists.

@@ -61,7 +61,7 @@ func Summary(w *say.Lines, s crawler.Summary, dir, again string) error {
 		w.Line("trap", "%s of %s: %s", say.Plural(t.URLs, "link"), t.Site, t.Pattern)
 	}
 	polite := s.Frontier.Polite
-	politeLine(w, polite.Early, polite.LeastMargin, polite.RetryAfter)
+	politeLine(w, polite.Requests, polite.Early, polite.LeastMargin.Seconds(), polite.RetryAfter)
 	waitingLines(w, s, over, time.Now())
 	w.Print(nil, 0)
 	nextLines(w, s, dir)

@@ -19,6 +19,15 @@ func InSeconds(s float64) string {
 	return d.String()
 }
 
+// Closest says how close requests came to being early. least is the least time in seconds from the
+// time at which a request was permitted to its start; if it is negative, a request was early.
+func Closest(least float64) string {
+	if least < 0 {
+		return "the earliest by " + InSeconds(-least)
+	}
+	return "closest to being early: " + InSeconds(least)
+}
+
 // Stamp returns a time to the second, in UTC, as RFC 3339 writes it.
 func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

@@ -24,3 +24,11 @@ func TestSizesAndTimesAreWords(t *testing.T) {
 		}
 	}
 }
+
+func TestClosest(t *testing.T) {
+	for margin, want := range map[float64]string{0: "closest to being early: 0s", 0.000174: "closest to being early: 174µs", 2.5: "closest to being early: 2.5s", -0.25: "the earliest by 250ms"} {
+		if got := Closest(margin); got != want {
+			t.Errorf("%v: %q, want %q", margin, got, want)
+		}
+	}
+}
