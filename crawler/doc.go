@@ -83,8 +83,8 @@ package crawler
 // options. A file may use what stands below it in this list.
 //
 // Questions about a crawl that does not run: plan.go, readpages.go, and statusdir.go, which also
-// says whether a run would find nothing to do. batches.go runs a crawl as a loop over its pages
-// or over batches of rows.
+// says whether a run would find nothing to do. statusnodes.go adds up the status of several nodes.
+// batches.go runs a crawl as a loop over its pages or over batches of rows.
 //
 // A run: Crawler.Run in run.go opens a directory and a frontier and starts the workers. rescan.go
 // reads the links of archived pages again. status.go has the figures of a run, steer.go changes a
