@@ -257,3 +257,29 @@ func TestAStoppedSiteIsNotNext(t *testing.T) {
 		}
 	})
 }
+
+// A later run would fetch a queued URL, but not if the URL is on the opt-out list by then. A snapshot
+// that is over has no later run.
+func TestTheOptOutListForbidsLaterRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, dir := crawltest.New(t), t.TempDir()
+		w.Site("http://a.example").Page("/", `<a href="/b">`).Page("/b", "")
+		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Limit = dir, 1 }, "http://a.example/")
+		a := accountOf(t, dir)
+		a.OptOut = func(frontier.URL) string { return "a.example" }
+		for _, c := range []struct {
+			url  string
+			over bool
+			want string
+		}{{"http://a.example/", false, ""}, {"http://a.example/b", false, "a.example"}, {"http://a.example/b", true, ""}} {
+			u, err := frontier.ParseURL(c.url)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Over = c.over
+			if x, err := a.Facts(u); err != nil || !x.Known || x.OptOut != c.want || x.Over != c.over {
+				t.Errorf("%s, over %v: %q, %v, want %q", c.url, c.over, x.OptOut, err, c.want)
+			}
+		}
+	})
+}

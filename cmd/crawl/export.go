@@ -393,6 +393,8 @@ func openCrawl(dir string, kind *format) (*export.Source, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return nil, crawldir.Missing(dir)
+	case errors.Is(err, export.ErrNoCrawl) && crawldir.Exists(filepath.Join(dir, store.ArchiveDir)):
+		return nil, exit.Usagef("%s has neither pages nor WARC files: no answer was archived until now", dir)
 	case errors.Is(err, export.ErrNoCrawl) && crawldir.Exists(filepath.Join(dir, store.StateFile)):
 		return nil, exit.Usagef(`%s has neither pages nor WARC files: the crawl was run without "--output jsonl" and "--output warc"; crawl list --json lists its URLs`, dir)
 	case errors.Is(err, export.ErrNoCrawl):

@@ -34,7 +34,7 @@ type Explanation struct {
 
 	Held   Listed // what Account.Held returns for the site; it also stops requests for URLs that were fetched before
 	Over   bool   // Account.Over: what was not fetched stays so
-	OptOut string // if the URL waits to be fetched, or to be fetched again: why the opt-out list forbids it by now; "" if it does not
+	OptOut string // if a later run would fetch the URL, or fetch it again: why the opt-out list forbids that by now; "" if it does not
 
 	// The next fields are set only if Known is false.
 
@@ -111,7 +111,7 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	held := a.heldBy(&st, &settings, a.shows(k.Entry))
 	x.Listed = listed(k, &held)
 	x.Held = held.listed()
-	if a.OptOut != nil && (k.Fate.Again() || !k.Fate.Ends()) {
+	if a.OptOut != nil && !a.Over && (k.Fate.Again() || !k.Fate.Ends()) {
 		x.OptOut = a.OptOut(k.URL)
 	}
 	if k.Fate.Code == frontier.Undecided && k.Number > 0 {
