@@ -86,7 +86,7 @@ func (p *program) runCrawl(ctx context.Context, f *settings.Flags, given func(fl
 	if err != nil {
 		return err
 	}
-	if opts.State == nil && nodes.Is(opts.Dir) && !crawldir.Exists(filepath.Join(opts.Dir, store.StateFile)) {
+	if opts.State == nil && nodes.Is(opts.Dir) {
 		return exit.Usagef("%s is the directory of a node of a crawl on several machines: give --state, or another --dir", opts.Dir)
 	}
 	if f.Dry {

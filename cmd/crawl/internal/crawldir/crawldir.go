@@ -81,11 +81,9 @@ func empty(r *store.Reader) error {
 	return &store.NotBegunError{Dir: r.Dir()}
 }
 
-// IsOther reports whether dir has something else than one whole crawl: a series of crawls, or the
-// outputs of one node. NoCrawl then says what to do.
-func IsOther(dir string) bool {
-	return Newest(dir) != "" || nodes.Is(dir) && !Exists(filepath.Join(dir, store.StateFile))
-}
+// IsOther reports whether dir is the directory of a series of crawls, or of a node. NoCrawl then
+// says what to do.
+func IsOther(dir string) bool { return Newest(dir) != "" || nodes.Is(dir) }
 
 // NoCrawl returns the error that there is no crawl in dir. If dir is a series of crawls, the
 // error names one of these crawls.

@@ -23,7 +23,7 @@ func Meant(value string, known []string) string {
 }
 
 // DidYouMean suggests the known name of what other programs call name, or else the known name
-// that is most like it. If there is none, it returns "".
+// that is most like it. It returns "" if no known name is like it.
 func DidYouMean(name string, known []string) string {
 	if len(known) == 0 {
 		return ""

@@ -20,7 +20,7 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// A name of another program has one meaning here, and is none of our own names.
+// A name of another program has one meaning here, and is not a name of ours.
 func TestNamesOfOthersAreClear(t *testing.T) {
 	of := map[string]string{}
 	for ours, theirs := range others {

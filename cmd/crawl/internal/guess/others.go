@@ -25,7 +25,7 @@ var others = map[string][]string{
 	"scope":          {"allowed-domains", "domains", "span-hosts"},
 }
 
-// fromOthers returns the known name of what other programs call name, or "" if there is none.
+// fromOthers returns the known name of what other programs call name, or "" if it has no known name.
 // Both have the same dashes before them.
 func fromOthers(name string, known []string) string {
 	word := strings.ReplaceAll(strings.TrimLeft(name, "-"), "_", "-")

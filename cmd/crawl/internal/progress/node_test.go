@@ -11,7 +11,7 @@ import (
 	"github.com/permesso-crawler/permesso/crawler"
 )
 
-// A node has sites for a while, and says nothing of the whole crawl.
+// The summary and the status of a node have only figures of that node.
 func TestANodeSpeaksForItself(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "crawl.json"), []byte("{}"), 0o644); err != nil {

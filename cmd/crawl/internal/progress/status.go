@@ -101,7 +101,7 @@ func WholeLines(w *say.Lines, s crawler.Status, all []nodes.Node) {
 	orderLines(w, s.Orders)
 }
 
-// farLine prints the figures of a crawl, or of the part of it that of says.
+// farLine prints the figures c. of says whether they are those of the crawl or of a node.
 func farLine(w *say.Lines, c crawler.StatusCrawl, of string) {
 	been := c.Done + c.Again
 	far := looks.Line(fmt.Sprintf("%d of %s known by now (%s); %s and %s %s", been, say.Plural(c.Known, "URL"), percent(been, c.Known), say.Plural(c.BudgetPages, "budget page"), say.Size(c.Bytes), of))
@@ -256,8 +256,8 @@ func siteLines(w *say.Lines, s crawler.Status, node bool) {
 	w.Table(t)
 }
 
-// waitsUntil says how long a site waits. The status of a run that is over may be read much later,
-// so for it the time is named at which the wait ends.
+// waitsUntil says how long a site waits, until t. The status of a run that is over may be read much
+// later, so it has the time t itself.
 func waitsUntil(s crawler.Status, t time.Time) string {
 	if Over(s) {
 		return "until " + say.Stamp(t)

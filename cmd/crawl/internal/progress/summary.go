@@ -350,7 +350,7 @@ func waitingLines(w *say.Lines, s crawler.Summary, over bool, now time.Time) {
 	}
 }
 
-// againInWords returns how many URLs are to be fetched again and, if it is known, from when on.
+// againInWords returns how many URLs wait to be fetched again and, if it is known, until when.
 // If there are no such URLs, it returns "".
 func againInWords(n int, next, now time.Time) string {
 	if n == 0 {

@@ -213,7 +213,7 @@ func TestEachEndHasItsExitCode(t *testing.T) {
 	}
 }
 
-// No run continues a snapshot that is over, and so no end of one says that a command does.
+// The summary of a snapshot that is over does not say that a command continues it.
 func TestTheEndOfASnapshotIsOver(t *testing.T) {
 	for _, end := range []crawler.End{crawler.EndDone, crawler.EndUnasked, crawler.EndLimit, crawler.EndPatience, crawler.EndTime} {
 		s := crawler.Summary{End: end}
@@ -241,7 +241,7 @@ func TestTheEndOfASnapshotIsOver(t *testing.T) {
 	}
 }
 
-// A crawl at its limit waits for no time, and says so of no site.
+// At the limit of a crawl, the summary does not say when a site is due.
 func TestAtALimitNoSiteIsDue(t *testing.T) {
 	now := time.Now()
 	st := frontier.SiteStatus{Site: "http://a.test", Queued: 1, Due: now.Add(time.Minute)}
