@@ -162,11 +162,10 @@ func (c *Crawler) Lookup(url string) (fate frontier.Fate, ok bool, err error) {
 	if err != nil {
 		return fate, false, err
 	}
-	u := seeds[0].URL
-	if !seeds[0].Same.IsZero() {
-		u = seeds[0].Same
+	if fate, ok, err = records.Fate(seeds[0].URL); ok || err != nil || seeds[0].Same.IsZero() {
+		return fate, ok, err
 	}
-	return records.Fate(u)
+	return records.Fate(seeds[0].Same) // the Records do not know a rule that is a function of the program
 }
 
 // Records returns the records that the running crawl has committed to its directory. A visit is

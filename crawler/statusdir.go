@@ -245,8 +245,8 @@ func (c *Crawler) idleSummary(r *store.Reader) (s Summary, ok bool) {
 	if left > 0 {
 		return s, false
 	}
-	for _, e := range c.seeds {
-		if _, known, err := r.Entry(e.URL); !known || err != nil {
+	for i := range c.seeds {
+		if known, err := r.Known(&c.seeds[i]); !known || err != nil {
 			return s, false
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/permesso-crawler/permesso/crawler/revisit"
 	"github.com/permesso-crawler/permesso/fetch"
-	"github.com/permesso-crawler/permesso/frontier"
+	"github.com/permesso-crawler/permesso/internal/same"
 	"github.com/permesso-crawler/permesso/robots"
 )
 
@@ -382,17 +382,9 @@ func (p policy) Set(text string) (err error) {
 // separated by commas.
 type sameness struct{ of *Options }
 
-// A sameRule is a named function for Options.Same.
-type sameRule struct {
-	name string
-	rule func(frontier.URL) frontier.URL
-}
-
-var sameRules = []sameRule{{"index", StripIndex}, {"query-order", SortQuery}, {"tracking", StripTracking}}
-
 func (sameness) Type() string { return "rules" }
 
-func (sameness) Choices() []string { return sameRuleNames() }
+func (sameness) Choices() []string { return same.Names() }
 
 func (s sameness) String() string {
 	switch {
@@ -406,30 +398,14 @@ func (s sameness) String() string {
 
 func (s sameness) Set(text string) error {
 	wanted := slices.Clone(s.of.sameNames)
-	for _, name := range strings.Split(text, ",") {
-		if !slices.ContainsFunc(sameRules, func(r sameRule) bool { return r.name == name }) && text != "" {
-			return fmt.Errorf("%q is not one of %s", name, strings.Join(sameRuleNames(), ", "))
-		}
-		wanted = append(wanted, name)
+	if text != "" {
+		wanted = append(wanted, strings.Split(text, ",")...)
 	}
-	var names []string // in the order of sameRules, so that values can be compared
-	var rules []func(frontier.URL) frontier.URL
-	for _, r := range sameRules {
-		if slices.Contains(wanted, r.name) {
-			names, rules = append(names, r.name), append(rules, r.rule)
-		}
+	rule, names, err := same.ByNames(wanted)
+	if err == nil {
+		s.of.Same, s.of.sameNames = rule, names
 	}
-	if s.of.Same, s.of.sameNames = nil, names; rules != nil {
-		s.of.Same = Together(rules...)
-	}
-	return nil
-}
-
-func sameRuleNames() (names []string) {
-	for _, r := range sameRules {
-		names = append(names, r.name)
-	}
-	return names
+	return err
 }
 
 // lifts reports whether Options.Lift revokes an order of an earlier run. An order for all sites is

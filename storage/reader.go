@@ -58,8 +58,10 @@ type Kept struct {
 }
 
 // Entry returns the crawl's entry for u, with its fate: Undecided if the entry is queued, and
-// Waiting if it waits for another try. The URL of the entry may differ from u in its spelling.
-// ok is false if no entry for u was ever queued.
+// Waiting if it waits for another try. The URL of the entry may be another spelling of u, or
+// another URL that the last run counted as the same page, by its setting "same" or by a Clean-param
+// line of robots.txt. If Options.Same was a function without such a setting, Entry must be called
+// with the result of that function. ok is false if no entry for u was ever queued.
 func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 	is, ok, err := r.r.Entry(u)
 	return Kept(is), ok, err

@@ -95,7 +95,11 @@ func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	if k, x.Known, err = a.from.Entry(u); err != nil {
 		return nil, err
 	}
-	if x.Robots, err = a.rules(u, k.Fate); err != nil {
+	requested := u
+	if x.Known {
+		requested = k.URL
+	}
+	if x.Robots, err = a.rules(requested, k.Fate); err != nil {
 		return nil, err
 	}
 	if !x.Known {

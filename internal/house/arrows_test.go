@@ -45,7 +45,7 @@ func roomOf(dir string) string {
 }
 
 // tools are the packages of internal that every folder may import.
-var tools = []string{"internal/admit", "internal/outfile", "internal/temp", "internal/kept", "internal/lines", "internal/places", "internal/extsort", "internal/inorder", "internal/warcscan", "internal/schedule", "internal/period", "internal/devtest", "internal/gauge", "internal/crawllog", "internal/digest", "internal/setting", "internal/identity", "internal/shared", "internal/processes"}
+var tools = []string{"internal/admit", "internal/same", "internal/outfile", "internal/temp", "internal/kept", "internal/lines", "internal/places", "internal/extsort", "internal/inorder", "internal/warcscan", "internal/schedule", "internal/period", "internal/devtest", "internal/gauge", "internal/crawllog", "internal/digest", "internal/setting", "internal/identity", "internal/shared", "internal/processes"}
 
 func TestImportsFollowTheRanks(t *testing.T) {
 	t.Chdir("../..")

@@ -196,7 +196,7 @@ func Merge(all []History, ends []End) History {
 // other fields. A crawl that was collected from several nodes has the last End of each of them
 // under EndsKey.
 const (
-	HistoryKey = "job"
+	HistoryKey = store.KeyRun
 	EndKey     = "status"
 	EndsKey    = "ends"
 )

@@ -509,11 +509,3 @@ func (db *DB) Submit(c frontier.Completion) error {
 
 // Grown implements frontier.Backlog.
 func (db *DB) Grown() <-chan frontier.Growth { return db.growths.C() }
-
-// Fate returns the fate of the entry that Entry returns for u: how it ended, or Undecided if
-// it is queued, or Waiting if it waits for another try. ok is false if no such entry was ever
-// queued.
-func (db *DB) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
-	k, ok, err := db.Entry(u)
-	return k.Fate, ok, err
-}

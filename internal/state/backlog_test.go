@@ -151,7 +151,7 @@ func TestFateSaysHowAnEntryEnded(t *testing.T) {
 	}
 	want := func(code frontier.Code, known bool) {
 		t.Helper()
-		if fate, ok, err := db.Fate(u); fate.Code != code || ok != known || err != nil {
+		if fate, ok, err := fateFor(db, u); fate.Code != code || ok != known || err != nil {
 			t.Errorf("fate %v, known %v, %v; want %v, %v", fate.Code, ok, err, code, known)
 		}
 	}

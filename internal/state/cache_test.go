@@ -97,7 +97,7 @@ func TestALinkIsKnownOnceItIsOnItsWay(t *testing.T) {
 	}
 	settle(t, db, 1)
 	again := open(t, crash(t, dir))
-	if _, ok, err := again.Fate(u); !ok || err != nil {
+	if _, ok, err := fateFor(again, u); !ok || err != nil {
 		t.Errorf("the link of a page that is safe is lost: %v", err)
 	}
 	for _, db := range []*DB{db, again} {

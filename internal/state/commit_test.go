@@ -344,7 +344,7 @@ func TestAnArchiveIsNamedOnce(t *testing.T) {
 		db := open(t, dir)
 		e := readAll(t, db, richSite)[0]
 		submitted(t, db, frontier.Completion{Site: richSite, Entry: e, Fate: frontier.Fate{Code: frontier.Fetched, Answer: frontier.Place{File: richAnswer, Offset: 8}}})
-		fate, ok, err := db.Fate(e.URL)
+		fate, ok, err := fateFor(db, e.URL)
 		if !ok || err != nil || fate.Answer != (frontier.Place{File: richAnswer, Offset: 8}) {
 			t.Errorf("%+v, %v, %v", fate, ok, err)
 		}

@@ -92,7 +92,7 @@ func rich(t *testing.T) string {
 func reads(t *testing.T) map[string]func(*DB) error {
 	fate := func(path string) func(*DB) error {
 		return func(db *DB) error {
-			_, _, err := db.Fate(entry(t, string(richSite)+path).URL)
+			_, _, err := fateFor(db, entry(t, string(richSite)+path).URL)
 			return err
 		}
 	}

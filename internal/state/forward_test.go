@@ -51,7 +51,7 @@ func TestWhatIsInHandOrWasMovedIsNotBroughtForward(t *testing.T) {
 	db = open(t, dir)
 	defer db.Close()
 	for i, want := range [2]time.Time{first.Due, changes.Told} {
-		k, ok, err := db.Entry(both[i].URL)
+		k, ok, err := entryOf(db, both[i].URL)
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -116,7 +116,7 @@ func TestAnEntryThatWasBroughtForwardMeanwhileEnds(t *testing.T) {
 					}
 					time.Sleep(time.Minute) // time to merge
 				}
-				if k, ok, err := db.Entry(e.URL); !ok || err != nil || k.Fate != last || !k.Due.IsZero() {
+				if k, ok, err := entryOf(db, e.URL); !ok || err != nil || k.Fate != last || !k.Due.IsZero() {
 					t.Errorf("%+v, %v, %v", k, ok, err)
 				}
 				if err := db.Close(); err != nil {

@@ -24,16 +24,16 @@ type Kept struct {
 	Number int
 }
 
-// Entry returns the crawl's entry for u. If an entry with Entry.Apart set has exactly the URL u
-// (see frontier.Entry.Key), Entry returns this entry. Otherwise it returns the entry with the
-// key of u, whose URL may be another spelling of u. ok is false if no such entry was ever
-// queued. Submitted entries are found only after they are committed.
-func (db *DB) Entry(u frontier.URL) (k Kept, ok bool, err error) {
-	apart := frontier.Entry{URL: u, Apart: true}
-	if k, ok, err = db.entryOf(u.Site(), apart.Key()); ok || err != nil {
-		return k, ok, err
+// Entry returns the entry of a site that has the first of the keys (see frontier.Entry.Key), or
+// else that with the second, and so on. ok is false if no such entry was ever queued. Submitted
+// entries are found only after they are committed.
+func (db *DB) Entry(site frontier.Site, keys ...string) (k Kept, ok bool, err error) {
+	for _, key := range keys {
+		if k, ok, err = db.entryOf(site, key); ok || err != nil {
+			break
+		}
 	}
-	return db.entryOf(u.Site(), u.Key())
+	return k, ok, err
 }
 
 // entryOf returns the entry of a site that has the key.

@@ -111,7 +111,7 @@ func TestWhatIsAheadComesFirst(t *testing.T) {
 	}
 	submitted(t, db, frontier.Completion{Links: links})
 	for i, want := range []int{3, 1, 4, 0, 2} {
-		k, ok, err := db.Entry(links[i].URL)
+		k, ok, err := entryOf(db, links[i].URL)
 		if !ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -256,7 +256,7 @@ func entriesIn(t *testing.T, dir string) (all map[string]string, unmerged int) {
 		if !wanted {
 			want, wanted = kept[k.URL.Key()]
 		}
-		if again, ok, err := r.Entry(k.URL); ok != wanted || err != nil ||
+		if again, ok, err := entryOf(r, k.URL); ok != wanted || err != nil ||
 			!statetest.SameEntry(again.Entry, want.Entry) || again.Fate != want.Fate || again.Number != want.Number {
 			t.Errorf("Entry says %+v, %v, %v, Entries %+v", again, ok, err, want)
 		}
@@ -318,4 +318,20 @@ func TestEntriesComeOnceWhileTheCrawlGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// entryOf returns the entry of u: that with Entry.Apart, or else that with the key of u.
+func entryOf(from interface {
+	Entry(frontier.Site, ...string) (Kept, bool, error)
+}, u frontier.URL) (Kept, bool, error) {
+	apart := frontier.Entry{URL: u, Apart: true}
+	return from.Entry(u.Site(), apart.Key(), u.Key())
+}
+
+// fateFor returns the fate of the entry of u.
+func fateFor(from interface {
+	Entry(frontier.Site, ...string) (Kept, bool, error)
+}, u frontier.URL) (frontier.Fate, bool, error) {
+	k, ok, err := entryOf(from, u)
+	return k.Fate, ok, err
 }

@@ -122,7 +122,7 @@ func compareMade(t *testing.T, r *Reader, name frontier.Site, want []Kept) {
 	if err != nil || i != len(want) || st.Queued != queued || st.Known != i || st.Clocks.By != frontier.OwnClock {
 		t.Errorf("%s has %d entries, want %d; %+v, %v", name, i, len(want), st, err)
 	}
-	if _, ok, err := r.Fate(want[0].URL); !ok || err != nil {
+	if _, ok, err := fateFor(r, want[0].URL); !ok || err != nil {
 		t.Errorf("%s is not found: %v", want[0].URL, err)
 	}
 	if some, err := r.Aside(); err != nil || aside > 0 && !some {

@@ -52,7 +52,7 @@ func useIt(dir string) error {
 		if perr != nil {
 			return perr
 		}
-		_, _, ferr := db.Fate(u)
+		_, _, ferr := fateFor(db, u)
 		_, rerr := db.Read(u.Site(), time.Now(), make([]frontier.Entry, 3))
 		serr := db.Submit(frontier.Completion{Links: []frontier.Entry{{URL: u}}})
 		err = errors.Join(err, ferr, rerr, serr)
@@ -188,7 +188,7 @@ func TestCloseAfterAPanicInACommit(t *testing.T) {
 		}
 	}()
 	<-done
-	if _, _, err := db.Fate(entry(t, "http://a.example/").URL); !errors.Is(err, ErrClosed) {
+	if _, _, err := fateFor(db, entry(t, "http://a.example/").URL); !errors.Is(err, ErrClosed) {
 		t.Errorf("Fate after Close: %v", err)
 	}
 	again := open(t, dir)

@@ -124,7 +124,7 @@ func TestAClosedCrawlSaysSo(t *testing.T) {
 	}
 	u := entry(t, "http://a.example/").URL
 	_, readErr := db.Read(u.Site(), time.Now(), make([]frontier.Entry, 1))
-	_, _, fateErr := db.Fate(u)
+	_, _, fateErr := fateFor(db, u)
 	for what, err := range map[string]error{
 		"Close": db.Close(), "Submit": db.Submit(frontier.Completion{}), "Read": readErr, "Fate": fateErr,
 		"Sites": pairErrors(db.Sites()),

@@ -67,11 +67,10 @@ func (r *Reader) Common() iter.Seq2[frontier.CommonClock, error] { return r.db.C
 // State returns what is known about one site. If the site is unknown, only its name is set.
 func (r *Reader) State(site frontier.Site) (frontier.SiteState, error) { return r.db.State(site) }
 
-// Fate is like DB.Fate.
-func (r *Reader) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) { return r.db.Fate(u) }
-
 // Entry is like DB.Entry.
-func (r *Reader) Entry(u frontier.URL) (k Kept, ok bool, err error) { return r.db.Entry(u) }
+func (r *Reader) Entry(site frontier.Site, keys ...string) (Kept, bool, error) {
+	return r.db.Entry(site, keys...)
+}
 
 // Entries is like DB.Entries.
 func (r *Reader) Entries(site frontier.Site) iter.Seq2[Kept, error] { return r.db.Entries(site) }

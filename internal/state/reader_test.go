@@ -23,8 +23,7 @@ type says interface {
 	Sites() iter.Seq2[frontier.SiteState, error]
 	State(frontier.Site) (frontier.SiteState, error)
 	Common() iter.Seq2[frontier.CommonClock, error]
-	Fate(frontier.URL) (frontier.Fate, bool, error)
-	Entry(frontier.URL) (Kept, bool, error)
+	Entry(frontier.Site, ...string) (Kept, bool, error)
 	Entries(frontier.Site) iter.Seq2[Kept, error]
 	Names() iter.Seq2[frontier.Site, error]
 	Get(string, any) (bool, error)
@@ -108,10 +107,10 @@ func saidBy(t *testing.T, s says) map[string]string {
 			if !wanted {
 				want, wanted = kept[u.Key()]
 			}
-			if again, ok, err := s.Entry(u); err != nil || ok != wanted || inWords(again) != inWords(want) {
+			if again, ok, err := entryOf(s, u); err != nil || ok != wanted || inWords(again) != inWords(want) {
 				t.Errorf("Entries have %s, Entry %s, %v, %v", inWords(want), inWords(again), ok, err)
 			}
-			fate, ok, err := s.Fate(u)
+			fate, ok, err := fateFor(s, u)
 			check(err)
 			if ok != wanted || fate != want.Fate {
 				t.Errorf("Entries have %+v, Fate says %+v, %v", want, fate, ok)

@@ -22,8 +22,7 @@ type Store interface {
 	License(frontier.URL) (*robots.Snapshot, error)
 	PutLicense(frontier.URL, *robots.Snapshot) error
 
-	Fate(frontier.URL) (frontier.Fate, bool, error)
-	Entry(frontier.URL) (Kept, bool, error)
+	Entry(site frontier.Site, keys ...string) (Kept, bool, error)
 	Entries(frontier.Site) iter.Seq2[Kept, error]
 	Names() iter.Seq2[frontier.Site, error]
 	Ahead(Kept) (int, error)
@@ -65,8 +64,7 @@ type Records interface {
 	Sites() iter.Seq2[frontier.SiteState, error]
 	State(frontier.Site) (frontier.SiteState, error)
 	Common() iter.Seq2[frontier.CommonClock, error]
-	Fate(frontier.URL) (frontier.Fate, bool, error)
-	Entry(frontier.URL) (Kept, bool, error)
+	Entry(site frontier.Site, keys ...string) (Kept, bool, error)
 	Entries(frontier.Site) iter.Seq2[Kept, error]
 	Names() iter.Seq2[frontier.Site, error]
 	Ahead(Kept) (int, error)

@@ -26,6 +26,7 @@ func (db *DB) Grown() <-chan frontier.Growth { return db.state.Grown() }
 
 // PutSnapshot implements fetch.Snapshots. The crawl keeps all snapshots, not only the last one.
 func (db *DB) PutSnapshot(site frontier.Site, s *robots.Snapshot) error {
+	defer db.equals.forget()
 	return db.state.PutSnapshot(site, s)
 }
 
@@ -45,7 +46,12 @@ func (db *DB) Requeue(wanted func(frontier.Entry) bool) (n int, err error) {
 
 // Put stores a value of the crawl under key, as JSON. It takes effect in the order of calls:
 // after everything that was submitted before, and before everything submitted later.
-func (db *DB) Put(key string, value any) error { return db.state.Put(key, value) }
+func (db *DB) Put(key string, value any) error {
+	if key == KeyRun {
+		defer db.equals.forget()
+	}
+	return db.state.Put(key, value)
+}
 
 // Sync waits until everything that was put and submitted before the call is committed, with the
 // lines of the outputs that were written before. The error is the one that has ended all commits,

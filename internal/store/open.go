@@ -102,7 +102,7 @@ func Open(dir string, opts Options) (*DB, error) {
 	if err := errors.Join(notPurging(dir), notRepairing(dir)); err != nil { // check again, because a purge or a repair may have begun before the state was locked
 		return nil, errors.Join(err, st.Abandon())
 	}
-	db := &DB{Records: Records{dir, st}, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
+	db := &DB{Records: Records{dir: dir, from: st}, state: st, outputs: &outputs{dir: dir, disk: opts.disk, state: st}}
 	if n, ok := st.(interface{ Node() string }); ok {
 		db.outputs.node = n.Node() // the WARC files of all nodes are collected in one directory, so their names need the node
 	}

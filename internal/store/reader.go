@@ -44,7 +44,7 @@ func openPurging(dir string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{Records{dir, r}, r}, nil
+	return &Reader{Records{dir: dir, from: r}, r}, nil
 }
 
 // OpenState opens the state of a crawl of several nodes, while nodes run or not. dir is the
@@ -54,7 +54,7 @@ func OpenState(s State, dir string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{Records{dir, r}, r}, nil
+	return &Reader{Records{dir: dir, from: r}, r}, nil
 }
 
 // Close closes the state, so that a process can run the crawl again. A second call returns

@@ -17,8 +17,9 @@ import (
 // of the loop runs, so the body may call other methods, also Close. If the state cannot be read,
 // the last pair has the error, and a zero value. The values belong to the caller.
 type Records struct {
-	dir  string
-	from state.Records
+	dir    string
+	from   state.Records
+	equals equals
 }
 
 // Dir returns the directory of the crawl.
@@ -48,20 +49,17 @@ func (r *Records) State(site frontier.Site) (frontier.SiteState, error) { return
 // added meanwhile may be left out.
 func (r *Records) Common() iter.Seq2[frontier.CommonClock, error] { return r.from.Common() }
 
-// Fate returns how the crawl's entry for u ended. The fate is Undecided if the entry is
-// queued, and Waiting if it waits for another try. ok is false if u was never queued.
+// Fate returns how the crawl's entry for u, as Entry finds it, ended. The fate is Undecided if the
+// entry is queued, and Waiting if it waits for another try. ok is false if u was never queued.
 func (r *Records) Fate(u frontier.URL) (fate frontier.Fate, ok bool, err error) {
-	return r.from.Fate(u)
+	k, ok, err := r.entry(u)
+	return k.Fate, ok, err
 }
 
 // Known reports whether an entry with the key of e (frontier.Entry.Key) was ever queued.
 // Submitted entries are found only after they are committed.
 func (r *Records) Known(e *frontier.Entry) (ok bool, err error) {
-	u := e.URL
-	if !e.Apart && e.Key() == e.Same.Key() {
-		u = e.Same
-	}
-	_, ok, err = r.from.Fate(u)
+	_, ok, err = r.from.Entry(e.URL.Site(), e.Key())
 	return ok, err
 }
 
@@ -69,14 +67,27 @@ func (r *Records) Known(e *frontier.Entry) (ok bool, err error) {
 // in the order in which they were found; 0 means that the entry has no number yet.
 type Kept = state.Kept
 
-// Entry returns the crawl's entry for u. The URL of the entry may be another spelling of u. ok
-// is false if no entry for u was ever queued. Submitted entries are found only after they are
-// committed.
+// Entry returns the crawl's entry for u. The URL of the entry may be another spelling of u, or
+// another URL that counts as the same page by the settings of the last run. ok is false if no
+// entry for u was ever queued. Submitted entries are found only after they are committed.
 func (r *Records) Entry(u frontier.URL) (k Kept, ok bool, err error) {
-	if k, ok, err = r.from.Entry(u); ok && err == nil {
+	if k, ok, err = r.entry(u); ok && err == nil {
 		err = r.retagKept(&k)
 	}
 	return k, ok, err
+}
+
+// entry returns the entry for u, as Entry does, but with the tag with which it was queued.
+func (r *Records) entry(u frontier.URL) (k Kept, ok bool, err error) {
+	apart := frontier.Entry{URL: u, Apart: true}
+	if k, ok, err = r.from.Entry(u.Site(), apart.Key(), u.Key()); ok || err != nil {
+		return k, ok, err
+	}
+	keys, err := r.equals.keys(r.from, u)
+	if len(keys) == 0 || err != nil {
+		return k, false, err
+	}
+	return r.from.Entry(u.Site(), keys...)
 }
 
 // Entries iterates over all entries of site, ended or not, in the order in which they were

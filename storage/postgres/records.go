@@ -79,21 +79,17 @@ func (db *node) State(name frontier.Site) (frontier.SiteState, error) {
 	return st, nil
 }
 
-// Fate implements state.Store.
-func (db *node) Fate(u frontier.URL) (frontier.Fate, bool, error) {
-	k, ok, err := db.Entry(u)
-	return k.Fate, ok, err
-}
-
 // Entry implements state.Store.
-func (db *node) Entry(u frontier.URL) (k state.Kept, ok bool, err error) {
-	apart := frontier.Entry{URL: u, Apart: true}
-	keys := [][16]byte{db.hash(apart.Key()), db.hash(u.Key())}
-	part := partOf(u.Site(), db.parts)
+func (db *node) Entry(site frontier.Site, keys ...string) (k state.Kept, ok bool, err error) {
+	hashes := make([][16]byte, len(keys))
+	for i, key := range keys {
+		hashes[i] = db.hash(key)
+	}
+	part := partOf(site, db.parts)
 	err = db.retry(func() error {
 		rows, err := db.pool.Query(db.ctx, `select `+rowColumns+` from site s join entry e on e.part = s.part and e.site = s.id
 			left join queue q on q.part = e.part and q.site = e.site and q.n = e.n and q.key = e.key
-			where s.part = $1 and s.name = $2 and e.key = any($3) order by e.key = $4 desc limit 1`, part, string(u.Site()), keys, keys[0])
+			where s.part = $1 and s.name = $2 and e.key = any($3) order by array_position($3, e.key) limit 1`, part, string(site), hashes)
 		if err != nil {
 			return err
 		}
