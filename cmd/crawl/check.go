@@ -66,7 +66,7 @@ func (p *program) check(ctx context.Context, opts crawler.Options, f *settings.F
 		return err
 	}
 	if f.Schedule != nil {
-		plan.Schedule = timetable.PlanOf(f.Schedule, time.Now(), planTimes)
+		plan.Schedule = timetable.PlanOf(f.Schedule, f.Job, f.Series, time.Now(), planTimes)
 		plan.started = timetable.StartedBy(f.Job, f.Series)
 	}
 	if f.JSON {

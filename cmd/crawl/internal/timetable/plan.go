@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/say"
+	"github.com/permesso-crawler/permesso/cmd/crawl/internal/scheduler"
 	"github.com/permesso-crawler/permesso/internal/schedule"
 	"github.com/permesso-crawler/permesso/internal/series"
 )
@@ -27,8 +28,22 @@ type Plan struct {
 	zone *time.Location
 }
 
-// PlanOf returns the plan of a schedule, with the first count times after a given time.
-func PlanOf(s *schedule.Schedule, after time.Time, count int) *Plan {
+// PlanOf returns the plan of the schedule in a job file, with the first count times from now on. dir
+// is the series of the job, or "" if the user has named none. If there is no such series yet, the
+// times are those of a series without runs.
+func PlanOf(s *schedule.Schedule, job, dir string, now time.Time, count int) *Plan {
+	dir, _ = seriesOf(job, dir)
+	known := scheduler.Dir{Series: series.Series{Dir: dir}}
+	ran, _, err := known.Known(false)
+	if err != nil {
+		ran = schedule.Ran{}
+	}
+	return comingOf(s, s.Plan(scheduler.Name(dir), ran, now), count)
+}
+
+// comingOf returns the plan of a schedule, with the first count times: what is due now, what waits,
+// and what comes.
+func comingOf(s *schedule.Schedule, due schedule.Plan, count int) *Plan {
 	spec := s.Spec()
 	plan := &Plan{
 		Every: spec.Every, Zone: cmp.Or(spec.Zone, "UTC"), Jitter: spec.Jitter.Seconds(),
@@ -37,11 +52,9 @@ func PlanOf(s *schedule.Schedule, after time.Time, count int) *Plan {
 	if zone, err := time.LoadLocation(spec.Zone); err == nil {
 		plan.zone = zone
 	}
-	for range count {
-		if after = s.Next(after); after.IsZero() {
-			break
-		}
-		plan.Next = append(plan.Next, after.UTC().Truncate(time.Second))
+	at := cmp.Or(due.Run, due.Waiting, due.Next)
+	for ; len(plan.Next) < count && !at.IsZero(); at = s.Next(at) {
+		plan.Next = append(plan.Next, at.UTC().Truncate(time.Second))
 	}
 	return plan
 }
@@ -50,22 +63,29 @@ func PlanOf(s *schedule.Schedule, after time.Time, count int) *Plan {
 // of a series. The user needs them because no run starts by itself. dir is the series, or
 // "" if the user has named none.
 func StartedBy(job, dir string) []string {
+	dir, there := seriesOf(job, dir)
 	place := filepath.Join(dir, series.JobFile)
-	there := dir == "" && filepath.Base(job) == series.JobFile || dir != "" && filepath.Clean(job) == place
-	if dir == "" {
-		if dir = filepath.Dir(job); !there {
-			if dir = strings.TrimSuffix(job, filepath.Ext(job)); dir == job {
-				dir += ".series"
-			}
-		}
-	}
-	place = filepath.Join(dir, series.JobFile)
 	job, place, dir = say.ShellQuoted(job), say.ShellQuoted(place), say.ShellQuoted(dir)
 	lines := []string{"  they are started by: crawl schedule run " + dir}
 	if !there {
 		lines = append(lines, "  which looks for the job in the directory of its snapshots: mkdir -p "+dir+" && cp "+job+" "+place)
 	}
 	return append(lines, "  one of them now, by hand: crawl run --job "+job+" --series "+dir)
+}
+
+// seriesOf returns the directory of the series of a job file, and whether the file is the job of the
+// series already. dir is the series that the user has named, or "".
+func seriesOf(job, dir string) (of string, there bool) {
+	if dir != "" {
+		return dir, filepath.Clean(job) == filepath.Join(dir, series.JobFile)
+	}
+	if filepath.Base(job) == series.JobFile {
+		return filepath.Dir(job), true
+	}
+	if dir = strings.TrimSuffix(job, filepath.Ext(job)); dir == job {
+		dir += ".series"
+	}
+	return dir, false
 }
 
 // Words returns the schedule in words, on one line.

@@ -1,13 +1,11 @@
 package timetable
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
@@ -87,11 +85,7 @@ type Coming struct {
 
 // Next returns the next runs of a series: what is due now, what waits, and what comes.
 func (s *Series) Next(plan schedule.Plan, now time.Time, count int) Coming {
-	first := cmp.Or(plan.Run, plan.Waiting, plan.Next)
-	n := Coming{Series: s.Dir, Plan: *PlanOf(s.schedule, first, count), Starts: []time.Time{}}
-	if !first.IsZero() {
-		n.Next = slices.Insert(n.Next, 0, first.UTC().Truncate(time.Second))[:min(count, len(n.Next)+1)]
-	}
+	n := Coming{Series: s.Dir, Plan: *comingOf(s.schedule, plan, count), Starts: []time.Time{}}
 	for _, at := range n.Next {
 		n.Starts = append(n.Starts, s.schedule.Start(scheduler.Name(s.Dir), at).UTC())
 	}

@@ -1,12 +1,16 @@
 package timetable
 
 import (
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/permesso-crawler/permesso/crawler"
+	"github.com/permesso-crawler/permesso/internal/schedule"
+	"github.com/permesso-crawler/permesso/internal/series"
 )
 
 // crawl schedule list prints how the last snapshot ended, and whether the next run
@@ -47,6 +51,40 @@ func TestACheckSaysWhatStartsTheRuns(t *testing.T) {
 		want = append(want, "  one of them now, by hand: crawl run --job "+c.once)
 		if got := StartedBy(filepath.FromSlash(c.job), filepath.FromSlash(c.dir)); runtime.GOOS != "windows" && !slices.Equal(got, want) {
 			t.Errorf("%s\n got %q\nwant %q", c.job, got, want)
+		}
+	}
+}
+
+// The first run of a new series with a period is due at once. The times of a series that exists
+// count from its last run, wherever the user names it.
+func TestThePlanIsThatOfTheSeries(t *testing.T) {
+	s, err := schedule.New(schedule.Spec{Every: "7d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 28, 21, 43, 45, 0, time.UTC)
+	dir := filepath.Join(t.TempDir(), "weekly")
+	job := filepath.Join(dir, series.JobFile)
+	days := func(plan *Plan) (days []int) {
+		for _, at := range plan.Next {
+			days = append(days, int(at.Sub(now).Hours()/24))
+		}
+		return days
+	}
+	for _, c := range [][2]string{{job, ""}, {job, dir}, {dir + ".yaml", ""}} {
+		if got := days(PlanOf(s, c[0], c[1], now, 3)); !slices.Equal(got, []int{0, 7, 14}) {
+			t.Errorf("%q: a new series in %v days", c, got)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := (series.Series{Dir: dir}).NoteMissed(series.Missed{Due: now.AddDate(0, 0, -5), Why: series.WhyOff}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{job, ""}, {job, dir}, {dir + ".yaml", ""}} {
+		if got := days(PlanOf(s, c[0], c[1], now, 3)); !slices.Equal(got, []int{2, 9, 16}) {
+			t.Errorf("%q: a series whose last run was five days ago, in %v days", c, got)
 		}
 	}
 }
