@@ -124,7 +124,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 	close(ended)
 	<-done
 	open.close()
-	err = p.ended(c, opts.Dir, err, show)
+	err = p.ended(c, opts, err, show)
 	signal.Stop(signals) // while the provenance is written, a second interrupt ends the process
 	if began {
 		err = p.record(context.WithoutCancel(ctx), c, opts, err, show.record)
@@ -139,7 +139,7 @@ func (p *program) crawl(ctx context.Context, opts crawler.Options, show screen) 
 // writes its provenance only if none exists.
 func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Options, show screen) error {
 	p.start(crawler.Start{Resumed: true}, opts, show)
-	err := p.ended(c, opts.Dir, nil, show)
+	err := p.ended(c, opts, nil, show)
 	if r := show.record; r.wanted && !provenance.Current(opts.Dir, r.key != nil) {
 		err = p.record(context.WithoutCancel(ctx), c, opts, err, r)
 	}
@@ -153,11 +153,11 @@ func (p *program) idle(ctx context.Context, c *crawler.Crawler, opts crawler.Opt
 
 // ended prints the summary of a run that has ended with err, and returns the error of the
 // command.
-func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) error {
+func (p *program) ended(c *crawler.Crawler, opts crawler.Options, err error, show screen) error {
 	if err != nil && !errors.Is(err, errForced) {
 		return err
 	}
-	s := c.Summary()
+	s, dir := c.Summary(), opts.Dir
 	if p.events != nil {
 		p.events.Ended(s)
 	}
@@ -176,6 +176,9 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 			}
 		}
 	}
+	if opts.Sitemaps == crawler.SitemapsOnly && noSitemap(s) && !nodes.Is(dir) {
+		p.note("crawl: no robots.txt names a sitemap, and with --sitemaps only the links of pages are not followed: a seed may be a sitemap, or leave the flag out")
+	}
 	var perr error
 	if show.json {
 		perr = p.object(progress.SummaryJSON(s, dir))
@@ -186,6 +189,12 @@ func (p *program) ended(c *crawler.Crawler, dir string, err error, show screen) 
 		return perr
 	}
 	return is
+}
+
+// noSitemap reports whether a crawl has ended in its first run, and no sitemap was known.
+func noSitemap(s crawler.Summary) bool {
+	first := s.Pages > 0 && s.Pages >= s.Frontier.Spent.Pages // a later run counts only the sitemaps that it reads itself
+	return first && s.End == crawler.EndDone && s.Sitemaps.Named == 0 && s.Sitemaps.Read == 0
 }
 
 // stopSignals returns the signals that end a crawl gracefully. SIGHUP is left out if it is

@@ -207,7 +207,7 @@ func unknownInWords(x *account.Explanation) string {
 	case x.HasLinks:
 		return "no page that was fetched links to it"
 	}
-	return "no setting of the last run keeps its address out: either no page that was fetched links to it, or its links are too deep, nofollow, or a trap; with crawl run --output links all links are kept, and explain names them"
+	return "no setting of the last run keeps its address out: either no page that was fetched links to it, or the links are too deep, nofollow, or a trap, or it is only a part of pages, such as an image (--requisites page fetches those); with crawl run --output links all links are kept, and explain names them"
 }
 
 // hopWords describes how a URL was found. After these words comes the URL of the next step back
