@@ -48,6 +48,8 @@ func (p *program) index(ctx context.Context, dir string) error {
 		})
 	})
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && crawldir.Newest(dir) != "":
+		return crawldir.NoCrawl(dir)
 	case errors.Is(err, fs.ErrNotExist) && !crawldir.Exists(filepath.Join(dir, store.ArchiveDir)):
 		return exit.Usagef(`there is no archive in %s: it is not the directory of a crawl, or the crawl was run without "--output warc"`, dir)
 	case err != nil:
