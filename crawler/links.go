@@ -267,13 +267,14 @@ func (j *job) admit(db *store.DB, p *Page) error {
 	return db.Put(keyRoot+e.URL.String(), true)
 }
 
-// cleaner returns the Clean-param lines of the robots.txt s, or nil if s is nil or
-// Options.CleanParam is not set.
+// cleaner returns the Clean-param lines of the robots.txt s, or of the copy that is in force if s is
+// unreachable. It returns nil if there is none, or if Options.CleanParam is not set.
 func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
-	if !j.opts.CleanParam || s == nil {
+	good := s.Good()
+	if !j.opts.CleanParam || good == nil {
 		return nil
 	}
-	return s.File(j.opts.Dialect).Cleaner()
+	return good.File(j.opts.Dialect).Cleaner()
 }
 
 // samePage sets Entry.Same of e, a link on the page of s, and reports whether e is queued. A link

@@ -142,6 +142,29 @@ func TestAGoodCopyStaysInForceWhileRobotsFails(t *testing.T) {
 	})
 }
 
+// While robots.txt fails, the sitemaps and the Clean-param lines of its good copy count as well, also
+// in the next crawl of a series.
+func TestTheWholeGoodCopyStaysInForceWhileRobotsFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		s := w.Site("http://a.example").Robots("User-agent: *\nSitemap: /map.xml\nClean-param: ref\n").
+			Page("/", `<a href="/x?ref=1">x</a> <a href="/x?ref=2">x</a>`).Page("/x?ref=1", "").Page("/listed", "").
+			Func("/map.xml", sent("text/xml", urlset("http://a.example/listed")))
+		first, second := t.TempDir(), t.TempDir()
+		want := []string{"http://a.example/", "http://a.example/listed", "http://a.example/x?ref=1"}
+		change := func(o *crawler.Options) { o.Dir, o.CleanParam = first, true }
+		pages, _ := crawl(t, w, change, "http://a.example/")
+		wantPages(t, pages, want...)
+		time.Sleep(48 * time.Hour)
+		s.Status("/robots.txt", http.StatusServiceUnavailable)
+		pages, _ = crawl(t, w, func(o *crawler.Options) {
+			change(o)
+			o.Dir, o.Previous = second, first
+		}, "http://a.example/")
+		wantPages(t, pages, want...)
+	})
+}
+
 func TestEachPortAndSchemeHasItsOwnRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

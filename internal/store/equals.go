@@ -83,7 +83,7 @@ func (q *equals) lines(from state.Records, site frontier.Site) (*robots.Cleaner,
 		return nil, err
 	}
 	q.site, q.cleaner = site, nil
-	if s != nil {
+	if s = s.Good(); s != nil {
 		q.cleaner = s.File(q.dialect).Cleaner()
 	}
 	return q.cleaner, nil
