@@ -323,3 +323,46 @@ func TestTheBodyOfAnAnswerIsFound(t *testing.T) {
 		})
 	}
 }
+
+// The Explanation of a redirect says what became of its target: why it was not followed, or why there
+// is none.
+func TestTheTargetOfARedirectIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		w := crawltest.New(t)
+		s := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /closed\n").Page("/target", "").
+			Redirect("/there", "/target").Redirect("/away", "http://b.example/").Redirect("/forbidden", "/closed").Redirect("/self", "/self#x").
+			Redirect("/bad", "http://:0/").Redirect("/mail", "mailto:a@b.example").Func("/none", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(302) }).
+			Func("/choice", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(300) })
+		links := ""
+		for _, target := range []string{"there", "away", "forbidden", "self", "bad", "mail", "none", "choice", "chain0"} {
+			links += `<a href="/` + target + `">x</a>`
+		}
+		s.Page("/", links)
+		for i := range frontier.MaxRedirects + 1 {
+			s.Redirect(fmt.Sprintf("/chain%d", i), fmt.Sprintf("/chain%d", i+1))
+		}
+		crawl(t, w, func(o *crawler.Options) { o.Dir, o.Depth = dir, 1 }, "http://a.example/")
+		a := accountOf(t, dir)
+		last := fmt.Sprintf("/chain%d", frontier.MaxRedirects)
+		for target, want := range map[string]string{
+			"/there": "http://a.example/target fetched status 200", "/away": "http://b.example/ outside outside: scope host",
+			"/forbidden": "http://a.example/closed refused line 2: Disallow: /closed", "/self": "http://a.example/self itself",
+			"/bad": `its Location "http://:0/" is not the URL of a page`, "/mail": `its Location "mailto:a@b.example" is not the URL of a page`,
+			"/none": "it has no Location", "/choice": "", "/": "",
+			last: fmt.Sprintf("http://a.example/chain%d redirects redirects", frontier.MaxRedirects+1),
+		} {
+			x := explain(t, a, "http://a.example"+target)
+			got := x.Astray
+			switch {
+			case x.Target != nil:
+				got += fmt.Sprintf("%s %s %s", x.LeadsTo, x.Target.Code, x.Target.Reason)
+			case !x.LeadsTo.IsZero():
+				got += x.LeadsTo.String() + " itself"
+			}
+			if got != want {
+				t.Errorf("%s: %s, want %s", target, got, want)
+			}
+		}
+	})
+}

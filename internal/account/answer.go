@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -221,11 +222,43 @@ func (a *Account) addAnswer(x *Explanation) {
 	if x.Fate.Status/100 != 3 {
 		return
 	}
-	if resp, err := rec.Response(); err == nil {
-		if raw := resp.Header.Get("Location"); raw != "" {
-			x.LeadsTo, _ = x.URL.Resolve(raw)
-		}
+	resp, err := rec.Response()
+	if err != nil {
+		return
 	}
+	raw := resp.Header.Get("Location")
+	if raw != "" {
+		x.LeadsTo, err = x.URL.Resolve(raw)
+	}
+	switch {
+	case err != nil:
+		x.Astray = fmt.Sprintf("its Location %q is not the URL of a page", raw)
+	case raw == "" && slices.Contains(redirects, x.Fate.Status):
+		x.Astray = "it has no Location"
+	}
+}
+
+// redirects has the statuses that need a Location (RFC 9110, section 15.4).
+var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
+
+// addTarget sets x.Target. If the target of the redirect was never queued, its reason is why the
+// redirect was not followed.
+func (a *Account) addTarget(x *Explanation) (err error) {
+	if x.LeadsTo.IsZero() || x.LeadsTo.Key() == x.URL.Key() {
+		return nil
+	}
+	if x.Target, err = a.Facts(x.LeadsTo); err != nil || x.Target.Known || !a.asked {
+		return err
+	}
+	f, err := a.filterFor(x.Target)
+	if err != nil {
+		return err
+	}
+	e := x.Entry.Found(x.LeadsTo, frontier.HopRedirect)
+	r, err := f.refusal(&e, &x.URL)
+	x.Target.Code, x.Target.Reason, x.Target.Refusal = frontier.Unknown, "", Refusal{}
+	x.Target.refuse(r)
+	return err
 }
 
 // purged returns when the stored answers of u were purged, or the zero time if they were not.

@@ -26,6 +26,8 @@ type Explanation struct {
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL     // target, if the answer of the URL is a redirect
+	Target  *Explanation     // what the state says about LeadsTo; nil: LeadsTo is zero, or the URL itself
+	Astray  string           // why LeadsTo is zero, although the answer is a redirect
 	SameAs  string           // URL of another record that has the body; empty: the URL's own record has it
 	SameAt  time.Time        // time of the answer in that record
 	Gone    time.Time        // when the answer of SameAs was purged, and so the body; zero: it was not
@@ -74,12 +76,12 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	}
 	if x.Known {
 		a.addAnswer(x)
-		return x, nil
+		return x, a.addTarget(x)
 	}
 	return x, a.addLinks(x)
 }
 
-// Facts returns what the state says about u. It leaves out Tries, LeadsTo, SameAs and Links. It
+// Facts returns what the state says about u. It leaves out Tries, LeadsTo, Target, SameAs and Links. It
 // takes the same time for crawls of any size.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u, Over: a.Over}

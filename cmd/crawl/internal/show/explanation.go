@@ -41,8 +41,13 @@ func Explanation(w *say.Lines, x *account.Explanation, now time.Time) error {
 	linkedLines(w, x)
 	ruleLines(w, x.Robots)
 	tryLines(w, x.Tries)
-	if x.Known && !x.LeadsTo.IsZero() {
+	switch {
+	case !x.Known:
+	case x.Astray != "":
+		w.Told("leads to", "nothing: %s", x.Astray)
+	case !x.LeadsTo.IsZero():
 		w.Told("leads to", "%s", x.LeadsTo)
+		w.Told("", "%s", targetInWords(x, now))
 	}
 	if at := x.Fate.Answer; at.File != "" {
 		w.Told("archived", "warc/%s at byte %d (crawl explain --body prints it)", at.File, at.Offset)
@@ -99,6 +104,17 @@ func fateOf(x *account.Explanation, now time.Time) string {
 		return "not fetched before the snapshot ended, and no run continues that: " + leftInWords(x)
 	}
 	return queuedInWords(x, now)
+}
+
+// targetInWords returns what became of the target of a redirect.
+func targetInWords(x *account.Explanation, now time.Time) string {
+	switch {
+	case x.Target == nil:
+		return "which is the URL itself, so nothing more is requested"
+	case x.Target.Code == frontier.Unknown:
+		return "not in the crawl"
+	}
+	return fateOf(x.Target, now)
 }
 
 // leftInWords returns why a URL was left when its snapshot ended.

@@ -31,6 +31,8 @@ type (
 		Robots    *explainedRules `json:"robots,omitempty"`
 		Tries     []explainedTry  `json:"tries,omitempty"`
 		LeadsTo   string          `json:"redirects_to,omitempty"`
+		TargetIs  frontier.Code   `json:"redirects_to_fate,omitempty"`
+		TargetWhy string          `json:"redirects_to_reason,omitempty"`
 		SameAs    string          `json:"same_as,omitempty"` // the URL whose answer has the archived body
 		SameAt    time.Time       `json:"same_at,omitzero"`
 		Gone      time.Time       `json:"same_purged,omitzero"` // when that answer was purged, and the body with it
@@ -91,6 +93,9 @@ func ExplanationJSON(x *account.Explanation) any {
 		Asked: x.Asked.String(), URL: x.URL.String(), Known: x.Known, Near: x.Near.String(), Fate: x.Code, Reason: x.Reason, Status: f.Status, Time: f.Time.UTC(),
 		Clock: x.Clock, Until: x.Until.UTC(), Ahead: x.Ahead, Depth: x.Depth, Hops: x.Hops, Tag: x.Tag, Lost: x.Lost,
 		LeadsTo: x.LeadsTo.String(), SameAs: x.SameAs, SameAt: x.SameAt.UTC(), Gone: x.Gone.UTC(), Purged: x.Purged.UTC(), OptOut: x.OptOut, WARC: f.Answer.File, Offset: f.Answer.Offset, Digest: f.Digest, SiteLeft: x.Site.Queued, SiteAgain: x.Site.Again,
+	}
+	if l.TargetWhy = x.Astray; x.Target != nil {
+		l.TargetIs, l.TargetWhy = x.Target.Code, x.Target.Reason
 	}
 	for _, s := range x.Found {
 		step := explainedStep{URL: s.URL}

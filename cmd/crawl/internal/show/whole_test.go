@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,6 +52,36 @@ tries        2026-07-01T03:00:00Z ended without a request (-9998)
 	x.Asked = x.URL
 	if out.Reset(); Explanation(&say.Lines{W: &out}, x, at) != nil || bytes.Contains(out.Bytes(), []byte("queued as")) {
 		t.Errorf("%s", &out)
+	}
+}
+
+// Below the target of a redirect there is a line that says what became of it.
+func TestWhatARedirectLeadsTo(t *testing.T) {
+	from, to := frontier.URL{}, frontier.URL{}
+	for text, u := range map[string]*frontier.URL{"http://a.test/": &from, "http://b.test/": &to} {
+		var err error
+		if *u, err = frontier.ParseURL(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := func(known bool, code frontier.Code, reason string) *account.Explanation {
+		x := &account.Explanation{Asked: to, Known: known, Refusal: account.Refusal{Code: code, Detail: reason}}
+		x.URL, x.Code, x.Reason = to, code, reason
+		return x
+	}
+	for want, x := range map[string]account.Explanation{
+		"nothing: it has no Location\n": {Astray: "it has no Location"},
+		"http://b.test/\n             which is the URL itself, so nothing more is requested\n": {LeadsTo: to},
+		"http://b.test/\n             fetched: status 200\n":                                   {LeadsTo: to, Target: target(true, frontier.Fetched, "status 200")},
+		"http://b.test/\n             not in the crawl: it is out of scope (--scope host)\n":   {LeadsTo: to, Target: target(false, frontier.OutOfScope, "scope host")},
+		"http://b.test/\n             not in the crawl: it was redirected too often\n":         {LeadsTo: to, Target: target(false, frontier.TooManyRedirects, "")},
+		"http://b.test/\n             not in the crawl\n":                                      {LeadsTo: to, Target: target(false, frontier.Unknown, "")},
+	} {
+		x.Asked, x.Known, x.URL, x.Code, x.Reason = from, true, from, frontier.Fetched, "status 302"
+		var out bytes.Buffer
+		if err := Explanation(&say.Lines{W: &out}, &x, time.Now()); err != nil || !strings.Contains(out.String(), "\nleads to     "+want) {
+			t.Errorf("%v\n%s\nwant %s", err, &out, want)
+		}
 	}
 }
 
