@@ -57,3 +57,20 @@ func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
 		}
 	})
 }
+
+// A page whose header has a Refresh field leads to the URL of that field, whatever its media type.
+func TestARefreshFieldIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		refresh := func(to, mediaType string) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Refresh", "0; url="+to)
+				w.Header().Set("Content-Type", mediaType)
+				io.WriteString(w, "x")
+			}
+		}
+		w.Site("http://a.example").Func("/", refresh("/plain", "text/html")).Func("/plain", refresh("last", "text/plain")).Page("/last", "")
+		pages, _ := crawl(t, w, nil, "http://a.example/")
+		wantPages(t, pages, "http://a.example/", "http://a.example/last", "http://a.example/plain")
+	})
+}

@@ -175,9 +175,9 @@ func (p *Page) find(opts extract.Options) {
 		p.html, p.read = p.document(opts)
 		p.Directives = p.Directives.Merge(p.html.Directives)
 	}
-	if values := p.Header["Link"]; len(values) > 0 {
+	if len(p.Header["Link"])+len(p.Header["Refresh"]) > 0 {
 		found := len(p.html.Links)
-		p.html.AddHeader(values, p.URL, opts)
+		p.html.AddHeader(p.Header, p.URL, opts)
 		p.how.header = len(p.html.Links) - found
 	}
 }

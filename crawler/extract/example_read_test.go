@@ -3,6 +3,7 @@ package extract_test
 import (
 	"fmt"
 	"log"
+	"net/http"
 
 	"github.com/permesso-crawler/permesso/crawler/extract"
 	"github.com/permesso-crawler/permesso/frontier"
@@ -24,7 +25,7 @@ func ExampleRead() {
 	if !ok {
 		return
 	}
-	d.AddHeader([]string{`</next>; rel=next`}, u, opts)
+	d.AddHeader(http.Header{"Link": {`</next>; rel=next`}}, u, opts)
 	fmt.Println(charset, d.Title)
 	for _, l := range d.Links {
 		fmt.Printf("%s %q %q\n", l.URL, l.Text(), l.Lang())

@@ -3,6 +3,7 @@ package extract
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -274,7 +275,7 @@ func TestLanguagesOfLinks(t *testing.T) {
 	} {
 		d, ok := Read([]byte(test.body), u, test.mediaType, Options{Embeds: true, Text: true})
 		if test.mediaType == "" {
-			d.AddHeader([]string{test.body}, u, Options{})
+			d.AddHeader(http.Header{"Link": {test.body}}, u, Options{})
 		}
 		var got []string
 		for _, l := range d.Links {

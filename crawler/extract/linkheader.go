@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -13,24 +14,27 @@ import (
 // anchor is another page belongs to that page and is left out. References are relative to u, even
 // if the document has a base element. At most MaxLinks links are returned.
 func LinkHeader(values []string, u frontier.URL, opts Options) []Link {
-	return linkHeader(values, u, opts).Links
+	return readHeader(values, "", u, opts).Links
 }
 
-// AddHeader adds the links of the Link fields of the answer, as LinkHeader returns them. They
-// precede the document's own links. The fields may also declare the canonical URL (RFC 6596). If
-// the document declares a different one, Canonical becomes zero.
-func (d *Document) AddHeader(values []string, u frontier.URL, opts Options) {
-	header := linkHeader(values, u, opts)
-	d.Links = append(header.Links, d.Links...)
-	d.Cut = d.Cut || header.Cut
-	if header.disputed {
+// AddHeader adds the links of the answer's header: those of its Link fields, as LinkHeader returns
+// them, and that of its first Refresh field, which browsers follow like a meta refresh (HTML, "The
+// Refresh header"). They precede the document's own links. Link fields may also declare the
+// canonical URL (RFC 6596). If the document declares a different one, Canonical becomes zero.
+func (d *Document) AddHeader(header http.Header, u frontier.URL, opts Options) {
+	found := readHeader(header["Link"], header.Get("Refresh"), u, opts)
+	d.Links = append(found.Links, d.Links...)
+	d.Cut = d.Cut || found.Cut
+	if found.disputed {
 		d.Canonical, d.disputed = frontier.URL{}, true
-	} else if !header.Canonical.IsZero() {
-		d.canonical(header.Canonical)
+	} else if !found.Canonical.IsZero() {
+		d.canonical(found.Canonical)
 	}
 }
 
-func linkHeader(values []string, u frontier.URL, opts Options) Document {
+// readHeader returns the links of Link fields and of a Refresh field. There is no such field if
+// refresh is empty.
+func readHeader(values []string, refresh string, u frontier.URL, opts Options) Document {
 	c := newCollector(u, nil)
 	for _, value := range values {
 		for value != "" {
@@ -54,6 +58,9 @@ func linkHeader(values []string, u frontier.URL, opts Options) Document {
 				c.doc.canonical(c.doc.Links[n].URL)
 			}
 		}
+	}
+	if raw, ok := refreshURL(refresh); ok {
+		c.add(found{raw: raw, where: "header/refresh", hop: frontier.HopLink})
 	}
 	return c.document()
 }

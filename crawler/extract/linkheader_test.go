@@ -2,6 +2,7 @@ package extract
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -139,13 +140,13 @@ func TestTheHeaderNamesTheCanonicalURL(t *testing.T) {
 		{"<link rel=canonical href=/c>", `<mailto:me@a.example>; rel=canonical`, "http://a.example/c"},
 	} {
 		d := HTML([]byte(test.html), u, "text/html", Options{})
-		d.AddHeader([]string{test.header}, u, Options{})
+		d.AddHeader(http.Header{"Link": {test.header}}, u, Options{})
 		if got := d.Canonical.String(); got != test.want {
 			t.Errorf("%s with %s: %q, want %q", test.html, test.header, got, test.want)
 		}
 	}
 	d := HTML([]byte("<a href=/1>1</a>"), u, "text/html", Options{})
-	d.AddHeader([]string{"</2>; rel=next", "</3>; rel=next"}, u, Options{})
+	d.AddHeader(http.Header{"Link": {"</2>; rel=next", "</3>; rel=next"}}, u, Options{})
 	var got []string
 	for _, l := range d.Links {
 		got = append(got, l.URL.Target())
@@ -174,5 +175,32 @@ func TestHeaderLicenses(t *testing.T) {
 	if all, _ := HeaderLicenses([]string{strings.Repeat("</l>; rel=license,", 17)}, u); len(all) != 16 {
 		n := len(all)
 		t.Errorf("%d of 17", n)
+	}
+}
+
+// The Refresh field has the link that a meta refresh with the same text has, relative to the URL of
+// the answer. It stands between the Link fields and the links of the document.
+func TestTheRefreshFieldIsALink(t *testing.T) {
+	u := parse(t, "http://a.example/dir/page")
+	for value, want := range map[string]string{
+		"0;url=/x": "/x", "0, url=/x": "/x", "0;/x": "/x", "5; URL='x'": "/dir/x", "0 url=/x": "/x", "0;url=x&y=1": "/dir/x&y=1",
+		"": "", "5": "", ";url=/x": "", "0;url=": "", "0;url=javascript:void(0)": "", "0;url=mailto:a@b.example": "",
+	} {
+		d := HTML([]byte("<base href=/base/><a href=1>1</a>"), u, "text/html", Options{})
+		d.AddHeader(http.Header{"Link": {"</next>; rel=next"}, "Refresh": {value, "0;url=/second"}}, u, Options{})
+		var got []string
+		for _, l := range d.Links {
+			if strings.HasPrefix(l.Where, "header/") != (l.URL.Target() != "/base/1") || l.Hop != frontier.HopLink {
+				t.Errorf("%q: %+v", value, l)
+			}
+			got = append(got, l.URL.Target())
+		}
+		all := []string{"/next", want, "/base/1"}
+		if want == "" {
+			all = []string{"/next", "/base/1"}
+		}
+		if !slices.Equal(got, all) {
+			t.Errorf("%q: %q, want %q", value, got, all)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func TestBodiesOfAnyType(t *testing.T) {
 						}
 						_, _ = d.Resolve("x")
 						_, _ = d.Resolve("\x00")
-						d.AddHeader([]string{"<", "<>;rel", "</x>;rel=\"", strings.Repeat("<x>,", 1<<10)}, u, o)
+						d.AddHeader(http.Header{"Link": {"<", "<>;rel", "</x>;rel=\"", strings.Repeat("<x>,", 1<<10)}}, u, o)
 						for _, l := range d.Links {
 							_, _ = l.Text(), l.Lang()
 						}
