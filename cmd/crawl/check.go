@@ -39,6 +39,9 @@ The exit code is 3 if robots.txt does not allow a seed, or does not answer.`,
   crawl check --delay 10s --json library.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && strings.Contains(args[0], "://") {
+				return exit.Usagef("%s is a URL, and check reads a job file: crawl run --dry-run %s shows the plan of a crawl from this seed", args[0], say.ShellQuoted(args[0]))
+			}
 			if len(args) != 1 {
 				return exit.Usagef("check reads one job file: crawl init writes one to begin with")
 			}

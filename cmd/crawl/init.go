@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/permesso-crawler/permesso/cmd/crawl/internal/exit"
@@ -109,9 +110,15 @@ func (p *program) writeJob(name, text string) error {
 		_, err := fmt.Fprint(p.out, text)
 		return err
 	}
+	if strings.Contains(name, "://") {
+		return exit.Usagef("%s is a URL: init takes the name of the file that it writes, as crawl init job.yaml; put the URL into that file as a seed", name)
+	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return exit.Usagef("%s is there already: give another name, or - to print the file", name)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return exit.Usagef("%w: make the directory %s first", err, filepath.Dir(name))
 	}
 	if err != nil {
 		return exit.Usagef("%w", err)
