@@ -18,9 +18,21 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Missing returns the error that there is no directory dir.
+// Missing returns the error that there is no directory dir. If dir is a URL or the name of a host,
+// the error names the directory that a crawl of it has usually, if that exists.
 func Missing(dir string) error {
-	return exit.Usagef("there is no directory %s: give that of a crawl, as news.crawl", dir)
+	what := "there is no directory " + dir
+	_, name, url := strings.Cut(dir, "://")
+	if url {
+		name, _, _ = strings.Cut(name, "/")
+		what = dir + " is a URL, and not the directory of a crawl"
+	} else {
+		name = filepath.Clean(dir)
+	}
+	if like := strings.ReplaceAll(name, ":", "_") + ".crawl"; Exists(filepath.Join(like, store.StateFile)) {
+		return exit.Usagef("%s: did you mean %s?", what, like)
+	}
+	return exit.Usagef("%s: give that of a crawl, as news.crawl", what)
 }
 
 // Exists reports whether there is a file or a directory at path.
