@@ -268,7 +268,7 @@ func (j *job) admit(db *store.DB, p *Page) error {
 }
 
 // cleaner returns the Clean-param lines of the robots.txt s, or of the copy that is in force if s is
-// unreachable. It returns nil if there is none, or if Options.CleanParam is not set.
+// unreachable. It returns nil if neither has such lines, or if Options.CleanParam is not set.
 func (j *job) cleaner(s *robots.Snapshot) *robots.Cleaner {
 	good := s.Good()
 	if !j.opts.CleanParam || good == nil {

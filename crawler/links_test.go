@@ -58,7 +58,7 @@ func TestFollowReadsReferencesAsThePageDoes(t *testing.T) {
 	})
 }
 
-// A page whose header has a Refresh field leads to the URL of that field, whatever its media type.
+// The URL of a Refresh field is followed from pages of any media type.
 func TestARefreshFieldIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := crawltest.New(t)

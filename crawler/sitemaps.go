@@ -8,10 +8,10 @@ import (
 )
 
 // sitemapsOf returns entries for the sitemaps that s, the robots.txt of e's site, names. If s is
-// unreachable, these are the sitemaps of the copy that is in force. It does so once for each copy of
-// robots.txt. Sitemaps are read only for sites whose pages are fetched. So it
-// returns none if e is an image, a script or a sitemap, or is requested with HEAD. It also returns
-// none if only the seeds are in scope.
+// unreachable, these are the sitemaps of the copy that is in force. Each copy of robots.txt is used
+// once. Sitemaps are read only for sites whose pages are fetched. So sitemapsOf returns none if e is
+// an image, a script or a sitemap, or is requested with HEAD. It also returns none if only the seeds
+// are in scope.
 func (j *job) sitemapsOf(e frontier.Entry, s *robots.Snapshot) []frontier.Entry {
 	if s = s.Good(); s == nil || j.opts.Sitemaps == SitemapsNone || j.opts.OnlyFollowed || j.seedsOnly || !e.Page() || e.Head || !j.queuedLists.first(e.URL.Site(), s) {
 		return nil

@@ -69,7 +69,9 @@ func (p *program) check(ctx context.Context, opts crawler.Options, f *settings.F
 		return err
 	}
 	if f.Schedule != nil {
-		plan.Schedule = timetable.PlanOf(f.Schedule, f.Job, f.Series, time.Now(), planTimes)
+		if plan.Schedule, err = timetable.PlanOf(f.Schedule, f.Job, f.Series, time.Now(), planTimes); err != nil {
+			return err
+		}
 		plan.started = timetable.StartedBy(f.Job, f.Series)
 	}
 	if f.JSON {

@@ -176,7 +176,8 @@ func (p *program) ended(c *crawler.Crawler, opts crawler.Options, err error, sho
 			}
 		}
 	}
-	if opts.Sitemaps == crawler.SitemapsOnly && noSitemap(s) && !nodes.Is(dir) {
+	seedsOnly := fmt.Sprint(opts.Scope) == fmt.Sprint(crawler.SeedsOnly()) // then no sitemap is read
+	if opts.Sitemaps == crawler.SitemapsOnly && !seedsOnly && noSitemap(s) && !nodes.Is(dir) {
 		p.note("crawl: no robots.txt names a sitemap, and with --sitemaps only the links of pages are not followed: a seed may be a sitemap, or leave the flag out")
 	}
 	var perr error

@@ -89,7 +89,7 @@ func (f *explainFlags) arguments(args []string) (dir string, err error) {
 			return "", exit.Usagef("%v: write it as https://example.org/", err)
 		}
 		if dir == "" && f.state == "" {
-			dir = strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
+			dir = crawldir.Of(u)
 		}
 	}
 	if f.URLs = args; f.dir != "" || f.state != "" {

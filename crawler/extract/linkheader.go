@@ -32,8 +32,8 @@ func (d *Document) AddHeader(header http.Header, u frontier.URL, opts Options) {
 	}
 }
 
-// readHeader returns the links of Link fields and of a Refresh field. There is no such field if
-// refresh is empty.
+// readHeader returns the links of Link fields and of a Refresh field. If the answer has no Refresh
+// field, refresh is empty.
 func readHeader(values []string, refresh string, u frontier.URL, opts Options) Document {
 	c := newCollector(u, nil)
 	for _, value := range values {

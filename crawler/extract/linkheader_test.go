@@ -179,7 +179,7 @@ func TestHeaderLicenses(t *testing.T) {
 }
 
 // The Refresh field has the link that a meta refresh with the same text has, relative to the URL of
-// the answer. It stands between the Link fields and the links of the document.
+// the answer. It comes after the links of the Link fields, and before those of the document.
 func TestTheRefreshFieldIsALink(t *testing.T) {
 	u := parse(t, "http://a.example/dir/page")
 	for value, want := range map[string]string{

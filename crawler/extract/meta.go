@@ -56,8 +56,9 @@ func anchored(raw string) bool {
 	return ok && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3) or of a Refresh field, or false
-// if none exists. In content the URL follows a number, a separator, and an optional "url=". It may be in quotes.
+// refreshURL returns the URL of a meta refresh (HTML, section 4.2.5.3) or of a Refresh field, or
+// false if it has no URL. In content the URL follows a number, a separator, and an optional "url=".
+// It may be in quotes.
 func refreshURL(content string) (string, bool) {
 	s := strings.TrimLeft(content, blanks)
 	rest := strings.TrimLeft(s, "0123456789.")

@@ -244,7 +244,7 @@ var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.Status
 // addTarget sets x.Target. If the target of the redirect was never queued, its reason is why the
 // redirect was not followed.
 func (a *Account) addTarget(x *Explanation) (err error) {
-	if x.LeadsTo.IsZero() || x.LeadsTo.Key() == x.URL.Key() {
+	if x.LeadsTo.IsZero() {
 		return nil
 	}
 	if x.Target, err = a.Facts(x.LeadsTo); err != nil || x.Target.Known || !a.asked {

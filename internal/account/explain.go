@@ -26,7 +26,7 @@ type Explanation struct {
 	Site    SiteFacts
 	Tries   []Try
 	LeadsTo frontier.URL     // target, if the answer of the URL is a redirect
-	Target  *Explanation     // what the state says about LeadsTo; nil: LeadsTo is zero, or the URL itself
+	Target  *Explanation     // what the state says about LeadsTo; nil: LeadsTo is zero
 	Astray  string           // why LeadsTo is zero, although the answer is a redirect
 	SameAs  string           // URL of another record that has the body; empty: the URL's own record has it
 	SameAt  time.Time        // time of the answer in that record
@@ -81,8 +81,8 @@ func (a *Account) Explain(u frontier.URL) (*Explanation, error) {
 	return x, a.addLinks(x)
 }
 
-// Facts returns what the state says about u. It leaves out Tries, LeadsTo, Target, SameAs and Links. It
-// takes the same time for crawls of any size.
+// Facts returns what the state says about u. It leaves out Tries, LeadsTo, Target, SameAs and
+// Links. It takes the same time for crawls of any size.
 func (a *Account) Facts(u frontier.URL) (*Explanation, error) {
 	x := &Explanation{Asked: u, Over: a.Over}
 	st, err := a.from.State(u.Site())

@@ -64,3 +64,34 @@ func TestARetryThatIsDueALittleLater(t *testing.T) {
 		t.Errorf("%d entries are due then", n)
 	}
 }
+
+// Entry returns the entry with the first key that is known, also if the state has entries with several
+// of the keys.
+func TestTheFirstKnownKeyCounts(t *testing.T) {
+	t.Parallel()
+	db := open(t, NewDatabase(t), t.TempDir())
+	defer kill(db)
+	take(t, db)
+	own, apart := statetest.Entry(t, "http://a.example/"), statetest.Entry(t, "http://a.example/")
+	apart.Apart = true
+	if err := db.Submit(frontier.Completion{Links: []frontier.Entry{own, apart}}); err != nil {
+		t.Fatal(err)
+	}
+	for g := <-db.Grown(); g.Settled == 0; g = <-db.Grown() {
+		if g.Err != nil {
+			t.Fatal(g.Err)
+		}
+	}
+	for _, test := range []struct {
+		keys  []string
+		apart bool
+	}{{[]string{apart.Key(), own.Key()}, true}, {[]string{own.Key(), apart.Key()}, false}, {[]string{"/no", own.Key(), apart.Key()}, false}, {[]string{"/no", apart.Key()}, true}} {
+		k, ok, err := db.Entry("http://a.example", test.keys...)
+		if !ok || k.Apart != test.apart || err != nil {
+			t.Errorf("%q: apart %v, %v, %v", test.keys, k.Apart, ok, err)
+		}
+	}
+	if _, ok, err := db.Entry("http://a.example", "/no"); ok || err != nil {
+		t.Errorf("a key that is not known: %v, %v", ok, err)
+	}
+}

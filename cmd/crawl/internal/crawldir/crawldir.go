@@ -18,19 +18,18 @@ import (
 	"github.com/permesso-crawler/permesso/internal/store"
 )
 
-// Missing returns the error that there is no directory dir. If dir is a URL or the name of a host,
-// the error names the directory that a crawl of it has usually, if that exists.
+// Of returns the directory of a crawl that is named after a URL.
+func Of(u frontier.URL) string { return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl" }
+
+// Missing returns the error that there is no directory dir. If dir is a URL or a host, and the
+// directory that is named after it has a crawl, the error suggests this directory.
 func Missing(dir string) error {
-	what := "there is no directory " + dir
-	_, name, url := strings.Cut(dir, "://")
-	if url {
-		name, _, _ = strings.Cut(name, "/")
-		what = dir + " is a URL, and not the directory of a crawl"
-	} else {
-		name = filepath.Clean(dir)
+	what, url := "there is no directory "+dir, "http://"+dir
+	if strings.Contains(dir, "://") {
+		what, url = dir+" is a URL, and not the directory of a crawl", dir
 	}
-	if like := strings.ReplaceAll(name, ":", "_") + ".crawl"; Exists(filepath.Join(like, store.StateFile)) {
-		return exit.Usagef("%s: did you mean %s?", what, like)
+	if u, err := frontier.ParseURL(url); err == nil && (url == dir || u.Target() == "/") && Exists(filepath.Join(Of(u), store.StateFile)) {
+		return exit.Usagef("%s: did you mean %s?", what, Of(u))
 	}
 	return exit.Usagef("%s: give that of a crawl, as news.crawl", what)
 }

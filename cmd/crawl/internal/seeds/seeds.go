@@ -185,7 +185,7 @@ func Dir(seed string) string {
 	if err != nil {
 		return "seeds.crawl"
 	}
-	return strings.ReplaceAll(u.Host(), ":", "_") + ".crawl"
+	return crawldir.Of(u)
 }
 
 // URL parses a seed. A seed without a scheme is an https URL.

@@ -109,8 +109,8 @@ func fateOf(x *account.Explanation, now time.Time) string {
 // targetInWords returns what became of the target of a redirect.
 func targetInWords(x *account.Explanation, now time.Time) string {
 	switch {
-	case x.Target == nil:
-		return "which is the URL itself, so nothing more is requested"
+	case x.LeadsTo == x.URL:
+		return "which is the URL itself: it is not requested again"
 	case x.Target.Code == frontier.Unknown:
 		return "not in the crawl"
 	}

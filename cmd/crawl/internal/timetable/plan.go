@@ -5,6 +5,8 @@ package timetable
 
 import (
 	"cmp"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -30,15 +32,15 @@ type Plan struct {
 
 // PlanOf returns the plan of the schedule in a job file, with the first count times from now on. dir
 // is the series of the job, or "" if the user has named none. If there is no such series yet, the
-// times are those of a series without runs.
-func PlanOf(s *schedule.Schedule, job, dir string, now time.Time, count int) *Plan {
+// times are those of a series without runs. The error is one of reading the series.
+func PlanOf(s *schedule.Schedule, job, dir string, now time.Time, count int) (*Plan, error) {
 	dir, _ = seriesOf(job, dir)
 	known := scheduler.Dir{Series: series.Series{Dir: dir}}
 	ran, _, err := known.Known(false)
-	if err != nil {
-		ran = schedule.Ran{}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	return comingOf(s, s.Plan(scheduler.Name(dir), ran, now), count)
+	return comingOf(s, s.Plan(scheduler.Name(dir), ran, now), count), nil
 }
 
 // comingOf returns the plan of a schedule, with the first count times: what is due now, what waits,

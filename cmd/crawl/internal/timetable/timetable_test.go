@@ -65,7 +65,11 @@ func TestThePlanIsThatOfTheSeries(t *testing.T) {
 	now := time.Date(2026, 11, 28, 21, 43, 45, 0, time.UTC)
 	dir := filepath.Join(t.TempDir(), "weekly")
 	job := filepath.Join(dir, series.JobFile)
-	days := func(plan *Plan) (days []int) {
+	days := func(plan *Plan, err error) (days []int) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, at := range plan.Next {
 			days = append(days, int(at.Sub(now).Hours()/24))
 		}
@@ -86,5 +90,8 @@ func TestThePlanIsThatOfTheSeries(t *testing.T) {
 		if got := days(PlanOf(s, c[0], c[1], now, 3)); !slices.Equal(got, []int{2, 9, 16}) {
 			t.Errorf("%q: a series whose last run was five days ago, in %v days", c, got)
 		}
+	}
+	if _, err := PlanOf(s, job, filepath.Join(dir, series.MissedFile), now, 3); err == nil {
+		t.Error("a series that is a file has a plan")
 	}
 }
