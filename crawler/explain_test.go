@@ -331,11 +331,11 @@ func TestTheTargetOfARedirectIsExplained(t *testing.T) {
 		dir := t.TempDir()
 		w := crawltest.New(t)
 		s := w.Site("http://a.example").Robots("User-agent: *\nDisallow: /closed\n").Page("/target", "").
-			Redirect("/there", "/target").Redirect("/away", "http://b.example/").Redirect("/forbidden", "/closed").Redirect("/self", "/self#x").
+			Redirect("/there", "/target").Redirect("/away", "http://b.example/").Redirect("/forbidden", "/closed").Redirect("/self", "/self#x").Redirect("/%7Ea", "/~a").Page("/~a", "").
 			Redirect("/bad", "http://:0/").Redirect("/mail", "mailto:a@b.example").Func("/none", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(302) }).
 			Func("/choice", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(300) })
 		links := ""
-		for _, target := range []string{"there", "away", "forbidden", "self", "bad", "mail", "none", "choice", "chain0"} {
+		for _, target := range []string{"there", "away", "forbidden", "self", "%7Ea", "bad", "mail", "none", "choice", "chain0"} {
 			links += `<a href="/` + target + `">x</a>`
 		}
 		s.Page("/", links)
@@ -348,7 +348,8 @@ func TestTheTargetOfARedirectIsExplained(t *testing.T) {
 		for target, want := range map[string]string{
 			"/there": "http://a.example/target fetched status 200", "/away": "http://b.example/ outside outside: scope host",
 			"/forbidden": "http://a.example/closed refused line 2: Disallow: /closed", "/self": "http://a.example/self fetched status 302",
-			"/bad": `its Location "http://:0/" is not the URL of a page`, "/mail": `its Location "mailto:a@b.example" is not the URL of a page`,
+			"/%7Ea": "http://a.example/~a fetched status 200",
+			"/bad":  `its Location "http://:0/" is not the URL of a page`, "/mail": `its Location "mailto:a@b.example" is not the URL of a page`,
 			"/none": "it has no Location", "/choice": "", "/": "",
 			last: fmt.Sprintf("http://a.example/chain%d redirects redirects", frontier.MaxRedirects+1),
 		} {
@@ -360,6 +361,9 @@ func TestTheTargetOfARedirectIsExplained(t *testing.T) {
 			if got != want {
 				t.Errorf("%s: %s, want %s", target, got, want)
 			}
+		}
+		if got, want := way(explain(t, a, "http://a.example/~a")), "R http://a.example/~a, L http://a.example/%7Ea, seed http://a.example/"; got != want {
+			t.Errorf("/~a was found by %s, want %s", got, want)
 		}
 	})
 }

@@ -26,11 +26,12 @@ func (j *job) next(p *Page, f *findings) (entries []frontier.Entry, err error) {
 // each link that is not queued.
 func (j *job) wantedOf(p *Page, f *findings, tell func(Skip)) []frontier.Entry {
 	f.clear()
-	f.seen[p.URL.Key()] = struct{}{}
 	s := j.sorting(p, f, tell)
-	if p.redirect {
+	// The target may be another spelling of the page's URL (see sorting.samePage), but not that URL.
+	if p.redirect && j.opts.rewrite(p.Location) != p.URL {
 		s.add(&extract.Link{URL: p.Location, Hop: frontier.HopRedirect})
 	}
+	f.seen[p.URL.Key()] = struct{}{}
 	links := p.html.Links
 	if p.Entry.Head { // an answer to HEAD has no body that could have links
 		links = nil

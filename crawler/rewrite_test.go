@@ -113,3 +113,16 @@ func TestLinesAreMadeAgainOfTheArchive(t *testing.T) {
 		})
 	}
 }
+
+// A redirect to a URL that Rewrite turns into the URL of the page is not followed: the server would
+// redirect for ever.
+func TestARedirectThatIsRewrittenToThePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := crawltest.New(t)
+		w.Site("http://a.example").Redirect("/", "/?utm_source=1")
+		crawl(t, w, func(o *crawler.Options) { o.Rewrite = crawler.StripTracking }, "http://a.example/")
+		if n := w.Fetched("http://a.example/"); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}

@@ -193,6 +193,15 @@ func TestARedirectToAnEquivalentURLIsFollowed(t *testing.T) {
 		"in a ring of three": {func(s *crawltest.Site) {
 			s.Page("/", `<a href="/a?utm_source=1">a</a>`).Redirect("/a?utm_source=1", "/a?utm_source=2").Redirect("/a?utm_source=2", "/a").Redirect("/a", "/a?utm_source=1")
 		}, []string{"/", "/a?utm_source=1", "/a?utm_source=2", "/a", "/a?utm_source=1"}},
+		"to another spelling": {func(s *crawltest.Site) {
+			s.Page("/", `<a href="/%7Ea">a</a> <a href="/b">b</a>`).Redirect("/%7Ea", "/~a").Page("/~a", `<a href="/%7ea">a</a>`).Page("/b", `<a href="/~a">a</a>`)
+		}, []string{"/", "/%7Ea", "/b", "/~a"}},
+		"in a ring of two spellings": {func(s *crawltest.Site) {
+			s.Page("/", `<a href="/%7Ea">a</a>`).Redirect("/%7Ea", "/~a").Redirect("/~a", "/%7Ea")
+		}, []string{"/", "/%7Ea", "/~a"}},
+		"in a ring of three spellings": {func(s *crawltest.Site) {
+			s.Page("/", `<a href="/%7Ea">a</a>`).Redirect("/%7Ea", "/~a").Redirect("/~a", "/~%61").Redirect("/~%61", "/%7Ea")
+		}, []string{"/", "/%7Ea", "/~a"}},
 		"to itself": {func(s *crawltest.Site) {
 			s.Page("/", `<a href="/a?utm_source=1">a</a>`).Redirect("/a?utm_source=1", "/a?utm_source=1")
 		}, []string{"/", "/a?utm_source=1"}},

@@ -80,7 +80,13 @@ func (r *Records) Entry(u frontier.URL) (k Kept, ok bool, err error) {
 // entry returns the entry for u, as Entry does, but with the tag with which it was queued.
 func (r *Records) entry(u frontier.URL) (k Kept, ok bool, err error) {
 	apart := frontier.Entry{URL: u, Apart: true}
-	if k, ok, err = r.from.Entry(u.Site(), apart.Key(), u.Key()); ok || err != nil {
+	k, ok, err = r.from.Entry(u.Site(), apart.Key(), u.Key())
+	if ok && k.Apart && k.URL != u { // the target of a redirect, which is another spelling of u
+		if own, known, err := r.from.Entry(u.Site(), u.Key()); known || err != nil {
+			return own, known, err
+		}
+	}
+	if ok || err != nil {
 		return k, ok, err
 	}
 	keys, err := r.equals.keys(r.from, u)
